@@ -1,0 +1,171 @@
+# gantry: `make` builds build/gantry, `make run` starts it, `make help` lists the rest.
+#
+# A variant is a whole second build in its own directory:
+#   make                build/        gcc
+#   make CC=clang       build/clang/  clang
+#   make SAN=asan       build/asan/   AddressSanitizer + UBSan, exact-size arenas
+#   make SAN=tsan       build/tsan/   ThreadSanitizer
+#   make SAN=fuzz       build/fuzz/   clang, instrumented for libFuzzer
+# Every variant has <dir>/gantry, <dir>/test/gantry (settable clock, failing kernel calls),
+# <dir>/libgantry.a and <dir>/unit/.
+
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/sh
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+SAN ?=
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+PYTEST ?= /usr/bin/python3 -m pytest
+PYTEST_ARGS ?=
+
+variant := $(or $(SAN),$(if $(findstring clang,$(CC)),clang))
+OUT ?= build$(if $(variant),/$(variant))
+
+# --- flags -----------------------------------------------------------------------------
+
+warnings := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+	-Wvla -Wno-format-truncation -Werror
+ifneq ($(findstring clang,$(CC))$(filter fuzz,$(SAN)),)
+warnings += -Wno-unknown-warning-option
+endif
+harden := -fstack-protector-strong -D_FORTIFY_SOURCE=2
+optimize := -O2 -g
+
+ifeq ($(SAN),asan)
+sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+	-DARENA_DEBUG
+else ifeq ($(SAN),tsan)
+sanitize := -fsanitize=thread -fno-omit-frame-pointer
+else ifeq ($(SAN),fuzz)
+override CC := clang
+sanitize := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer -DARENA_DEBUG
+else ifneq ($(SAN),)
+$(error SAN=$(SAN) is not known: use asan, tsan or fuzz)
+endif
+ifneq ($(SAN),)
+harden :=
+optimize := -O1 -g
+endif
+
+# Asked for once, and only when something is compiled: `make help` works on a bare machine.
+packages := libcurl sqlite3 jansson yaml-0.1 libpcre2-8 md4c
+once = $(eval $(1) := $(shell $(2)))$($(1))
+pkg_cflags = $(call once,pkg_cflags,pkg-config --cflags $(packages))
+pkg_libs = $(call once,pkg_libs,pkg-config --libs $(packages))
+test_cflags = $(call once,test_cflags,pkg-config --cflags cmocka)
+test_libs = $(call once,test_libs,pkg-config --libs cmocka)
+compiler = $(call once,compiler,$(CC) --version | head -n 1)
+ccache := $(shell command -v ccache)
+
+cflags = -std=gnu17 -D_GNU_SOURCE -Isrc $(optimize) $(warnings) $(harden) $(sanitize) -fPIE \
+	-pthread -ffile-prefix-map=$(CURDIR)=. $(pkg_cflags) $(CPPFLAGS) $(CFLAGS)
+ldflags = -pie -pthread -Wl,-z,relro,-z,now $(sanitize) $(LDFLAGS)
+# Tests hand literals to macros that widen everything, and ignore cmocka's state.
+unit_cflags = $(cflags) -Wno-conversion -Wno-sign-conversion -Wno-unused-parameter -Itests \
+	$(test_cflags)
+compile = $(ccache) $(CC) -MMD -MP -c
+
+# --- what there is -----------------------------------------------------------------------
+
+sources := $(sort $(wildcard src/*/*.c))
+main := $(filter src/cli/main.c,$(sources))
+objects := $(patsubst src/%.c,$(OUT)/obj/%.o,$(filter-out $(main),$(sources)))
+main_o := $(patsubst src/%.c,$(OUT)/obj/%.o,$(main))
+seam := $(wildcard tests/seam/seam_test.c)
+seam_o := $(patsubst tests/%.c,$(OUT)/tests/%.o,$(seam))
+lib := $(OUT)/libgantry.a
+units := $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+unit_shared := $(patsubst tests/%.c,$(OUT)/tests/%.o,\
+	$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+fuzzers := $(patsubst tests/fuzz/%.c,$(OUT)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+benches := $(patsubst tests/bench/%.c,$(OUT)/bench/%,$(sort $(wildcard tests/bench/*.c)))
+
+# The version, the commit and its date reach src/*/version.c and no other object.
+version := $(shell cat VERSION)
+commit := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+commit_date := $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
+stamp := -DGANTRY_VERSION='"$(version)"' -DGANTRY_COMMIT='"$(commit)"' \
+	-DGANTRY_COMMIT_DATE='"$(commit_date)"'
+
+# --- building ----------------------------------------------------------------------------
+
+.PHONY: build
+build: $(lib) $(if $(main),$(OUT)/gantry $(if $(seam),$(OUT)/test/gantry)) ## build/gantry and build/test/gantry
+
+$(OUT)/gantry: $(main_o) $(lib) $(OUT)/link.flags
+	$(CC) $(ldflags) -o $@ $(main_o) $(lib) $(pkg_libs)
+
+# The test seam stands before the library, so src/os/seam.c is never taken out of it.
+$(OUT)/test/gantry: $(main_o) $(seam_o) $(lib) $(OUT)/link.flags
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $(main_o) $(seam_o) $(lib) $(pkg_libs)
+
+$(lib): $(objects) $(OUT)/sources.list
+	@rm -f $@
+	ar rcsD $@ $(objects)
+
+$(OUT)/obj/%.o: src/%.c $(OUT)/compile.flags
+	@mkdir -p $(@D)
+	$(compile) $(cflags) $(version_flags) -o $@ $<
+
+versioned := $(filter %/version.o,$(objects))
+$(versioned): version_flags = $(stamp)
+$(versioned): $(OUT)/version.flags
+
+$(OUT)/tests/%.o: tests/%.c $(OUT)/compile.flags
+	@mkdir -p $(@D)
+	$(compile) $(unit_cflags) -o $@ $<
+
+$(OUT)/unit/%: $(OUT)/tests/unit/%.o $(unit_shared) $(lib) $(OUT)/link.flags
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $< $(unit_shared) $(lib) $(pkg_libs) $(test_libs)
+
+$(OUT)/bench/%: $(OUT)/tests/bench/%.o $(lib) $(OUT)/link.flags
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $< $(lib) $(pkg_libs)
+
+$(OUT)/fuzz_%: $(OUT)/tests/fuzz/fuzz_%.o $(lib) $(OUT)/link.flags
+	$(CC) $(ldflags) -fsanitize=fuzzer -o $@ $< $(lib) $(pkg_libs)
+
+# A list is rewritten only when it says something new: what depends on it is then rebuilt.
+remember = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || \
+	printf '%s\n' '$(subst ','\'',$(1))' >$@
+
+.PHONY: always
+always:
+$(OUT)/compile.flags: always | deps-build
+	$(call remember,$(compiler) $(cflags))
+$(OUT)/link.flags: always | deps-build
+	$(call remember,$(compiler) $(ldflags) $(pkg_libs))
+$(OUT)/sources.list: always
+	$(call remember,$(objects))
+$(OUT)/version.flags: always
+	$(call remember,$(stamp))
+
+.SECONDARY:
+-include $(wildcard $(OUT)/obj/*/*.d $(OUT)/tests/*/*.d)
+
+# --- checking ----------------------------------------------------------------------------
+
+.PHONY: unit
+unit: $(units) ## build and run every tests/unit/test_*.c
+	@$(if $(units),scripts/unit $(units),echo 0 passed, 0 failed)
+
+# --- the rest ----------------------------------------------------------------------------
+
+.PHONY: deps-build
+deps-build:
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' \
+		$(MAKEFILE_LIST)
