@@ -1,0 +1,161 @@
+/*
+ * The arena.  Chunks of 64 KiB (a larger request gets its own), in a list; the first
+ * one is a small chunk, since most arenas hold little.  No free and no realloc, but for
+ * the extension of the last block, which is what makes growing buffers cheap.
+ */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_FIRST 4096
+#define CHUNK_SIZE 65536
+#define ALIGN alignof(max_align_t)
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t used, size;
+	alignas(max_align_t) char data[];
+};
+
+static NORETURN void die(const char *why)
+{
+	(void)fprintf(stderr, "gantry: out of memory: %s\n", why);
+	abort();
+}
+
+static size_t round_up(size_t n)
+{
+	if (n > SIZE_MAX / 2)
+		die("size overflow");
+	return (n + ALIGN - 1) & ~(ALIGN - 1);
+}
+
+static struct arena_chunk *chunk_new(struct arena *a, size_t size)
+{
+	struct arena_chunk *c = calloc(1, sizeof *c + size);
+
+	if (!c)
+		die("no memory for a chunk");
+	c->size = size;
+	c->next = a->head;
+	a->head = c;
+	return c;
+}
+
+#ifdef ARENA_DEBUG
+
+void *arena_alloc(struct arena *a, size_t size, size_t n)
+{
+	if (n && size > SIZE_MAX / 4 / n)
+		die("size overflow");
+	size_t want = size * n;
+	struct arena_chunk *c = chunk_new(a, want ? want : 1);
+
+	c->used = want;
+	a->used += want;
+	return c->data;
+}
+
+void *arena_grow(struct arena *a, void *p, size_t old, size_t new_size)
+{
+	char *q = arena_alloc(a, 1, new_size);
+
+	if (old)
+		memcpy(q, p, old < new_size ? old : new_size);
+	return q;
+}
+
+#else
+
+void *arena_alloc(struct arena *a, size_t size, size_t n)
+{
+	if (n && size > SIZE_MAX / 4 / n)
+		die("size overflow");
+	size_t want = round_up(size * n);
+	struct arena_chunk *c = a->head;
+
+	if (!c || c->size - c->used < want) {
+		size_t room = c ? CHUNK_SIZE : CHUNK_FIRST;
+		c = chunk_new(a, want > room ? want : room);
+	}
+	void *p = c->data + c->used;
+	c->used += want;
+	a->used += want;
+	return p;
+}
+
+void *arena_grow(struct arena *a, void *p, size_t old, size_t new_size)
+{
+	struct arena_chunk *c = a->head;
+	size_t have = round_up(old), want = round_up(new_size);
+
+	if (new_size <= old && p)
+		return p;
+	if (p && want >= have && (char *)p + have == c->data + c->used &&
+	    want - have <= c->size - c->used) {
+		c->used += want - have;
+		a->used += want - have;
+		return p;
+	}
+	char *q = arena_alloc(a, 1, new_size);
+	if (old)
+		memcpy(q, p, old);
+	return q;
+}
+
+#endif
+
+str arena_dup(struct arena *a, str s)
+{
+	char *p = arena_alloc(a, 1, s.n + 1);
+
+	if (s.n)
+		memcpy(p, s.p, s.n);
+	return (str){ p, s.n };
+}
+
+const char *arena_cstr(struct arena *a, str s)
+{
+	return arena_dup(a, s).p;
+}
+
+str arena_cat(struct arena *a, str x, str y)
+{
+	char *p = arena_alloc(a, 1, x.n + y.n + 1);
+
+	if (x.n)
+		memcpy(p, x.p, x.n);
+	if (y.n)
+		memcpy(p + x.n, y.p, y.n);
+	return (str){ p, x.n + y.n };
+}
+
+str arena_fmt(struct arena *a, const char *fmt, ...)
+{
+	va_list ap, again;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		die("bad format");
+	char *p = arena_alloc(a, 1, (size_t)n + 1);
+	(void)vsnprintf(p, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return (str){ p, (size_t)n };
+}
+
+void arena_free(struct arena *a)
+{
+	while (a->head) {
+		struct arena_chunk *c = a->head;
+		a->head = c->next;
+		free(c);
+	}
+	a->used = 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * base/date: civil time in UTC, from and to Unix milliseconds.  Pure arithmetic on the
+ * proleptic Gregorian calendar; the clock itself is in os/clock, zones are in sched/.
+ */
+#ifndef BASE_DATE_H
+#define BASE_DATE_H
+
+#include "base/arena.h"
+
+struct date {
+	int year, month, day; /* month 1 to 12, day 1 to 31 */
+	int hour, minute, second, ms;
+	int weekday; /* 0 Sunday to 6 Saturday */
+};
+
+struct date date_of_ms(int64_t at_ms);
+int64_t date_to_ms(const struct date *d); /* weekday is not read */
+
+/* "2026-11-30T09:38:32.123Z": always 24 characters. */
+str date_rfc3339(struct arena *a, int64_t at_ms);
+
+/* An HTTP date (RFC 9110 section 5.6.7, all three forms).  False when it is none. */
+bool date_parse_http(str s, int64_t *at_ms);
+
+#endif
