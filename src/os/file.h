@@ -1,0 +1,45 @@
+/*
+ * os/file: files and descriptors.  Every descriptor is close-on-exec from birth.
+ */
+#ifndef OS_FILE_H
+#define OS_FILE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "os/cancel.h"
+
+/* For SCOPED: closes when >= 0. */
+void fd_drop(int *fd);
+
+/* All of fd, at most max bytes (E_LIMIT beyond). */
+int file_read_fd(str *out, struct arena *a, int fd, size_t max, struct err *e) MUSTUSE;
+
+/* All of the regular file at path; E_NOENT, E_DENIED, E_INVAL (not a regular file), E_LIMIT. */
+int file_read(str *out, struct arena *a, const char *path, size_t max, struct err *e) MUSTUSE;
+
+/* Write through a temporary file in the same directory, fsync and rename. */
+int file_write_atomic(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
+
+/* Create path with mode only if nothing is there: OK, or E_BUSY when something is. */
+int file_create(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
+
+/* Make the directory and its parents; existing ones are fine. */
+int dir_make(const char *path, unsigned mode, struct err *e) MUSTUSE;
+
+bool path_exists(const char *path);
+bool dir_writable(const char *path);
+
+/* Names in a directory, sorted by bytes; E_NOENT. */
+int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max,
+	     struct err *e) MUSTUSE;
+
+/* Write all bytes, waiting under c for room. */
+int fd_write_all(int fd, str s, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* Take an exclusive flock without waiting: OK with *fd owned by the caller, E_BUSY held.
+ * The file is created 0644 and then holds our pid.  probe: is it held by another open file
+ * description?  A missing file is not held. */
+int lock_take(int *fd, const char *path, struct err *e) MUSTUSE;
+bool lock_probe(const char *path, int64_t *pid);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * os/http: one HTTP request over libcurl's multi interface, cancellable in every phase.
+ *
+ * TLS >= 1.2, always verified.  Proxy variables and a custom CA bundle come from the options
+ * (they are read from the environment once, at start, by config).  A pooled handle keeps
+ * connections warm between requests; one user at a time.
+ *
+ * Threads  http_borrow() and http_return() from any thread; a borrowed handle by one.
+ * Blocks   http_do() until done, within 50 ms of a cancel.  A cancel during DNS returns
+ *          at once (CURLOPT_QUICK_EXIT).
+ * Errors   messages name host and req->label, never the URL, query or headers.
+ */
+#ifndef OS_HTTP_H
+#define OS_HTTP_H
+
+#include "base/arena.h"
+#include "os/cancel.h"
+
+struct http_opt {
+	const char *ca_file; /* NULL: the system's bundle */
+	const char *http_proxy; /* each NULL or "" for none */
+	const char *https_proxy;
+	const char *all_proxy;
+	const char *no_proxy;
+	const char *user_agent;
+};
+
+struct http_pool;
+struct http;
+
+int http_pool_open(struct http_pool **out, const struct http_opt *opt, struct err *e) MUSTUSE;
+void http_pool_close(struct http_pool *p);
+struct http *http_borrow(struct http_pool *p);
+void http_return(struct http **h); /* for SCOPED */
+
+struct http_header {
+	str name, value;
+};
+
+struct http_req {
+	const char *method; /* NULL: GET, or POST with a body */
+	str url;
+	const char *label; /* "/chat/completions": what error messages call it */
+	const struct http_header *headers;
+	size_t headers_n;
+	str body;
+	/* Phases in ms, 0: no limit but the token's.  first: until the sink first accepts a
+	 * chunk as progress (or the body is complete); idle: between such chunks. */
+	int64_t connect_ms, first_ms, idle_ms, total_ms;
+	size_t body_max; /* decoded bytes; E_LIMIT beyond */
+	/* Called for each chunk of a 2xx body, in the borrowing thread.  Return > 0: progress
+	 * (idle timer restarts), 0: data that does not count, < 0: stop, http_do returns it.
+	 * NULL: the body is collected in resp->body.  Other statuses are always collected
+	 * (at most 64 KiB kept). */
+	int (*sink)(void *arg, str chunk, struct err *e);
+	void *arg;
+};
+
+struct http_resp {
+	int status;
+	str body;
+	const struct http_header *headers; /* names lower-cased */
+	size_t headers_n;
+	bool maybe_sent; /* on failure: the request may have reached the server */
+};
+
+/* OK with any status.  E_IO connection or DNS failed or was cut, E_TIMEOUT a phase took too long
+ * (the message names it), E_PROTO not HTTP or TLS refused, E_LIMIT, E_CANCELED. */
+int http_do(struct http *h, const struct http_req *req, struct arena *a, struct http_resp *out,
+	    const struct cancel *c, struct err *e) MUSTUSE;
+
+str http_header(const struct http_resp *r, const char *name); /* "" when absent */
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * os/thread: threads with an explicit stack, and the locks of the lock table.
+ *
+ * Who starts a thread joins it.  All signals are blocked in every thread; main reads them
+ * from a signalfd.
+ */
+#ifndef OS_THREAD_H
+#define OS_THREAD_H
+
+#include "base/err.h"
+
+#include <pthread.h>
+
+struct thread {
+	pthread_t id;
+	bool running;
+};
+
+/* Start fn(arg) with a 512 KiB stack. name (<= 15 bytes) is for ps and debuggers. */
+int thread_start(struct thread *t, const char *name, void *(*fn)(void *), void *arg,
+		 struct err *e) MUSTUSE;
+void thread_join(struct thread *t);
+
+#endif

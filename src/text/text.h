@@ -1,0 +1,47 @@
+/*
+ * text/text: small pure transformations used all over: cutting tool results, estimating
+ * tokens, making text safe to show, hiding secrets, recognising what the user typed.
+ */
+#ifndef TEXT_TEXT_H
+#define TEXT_TEXT_H
+
+#include "base/buf.h"
+
+/* Estimated tokens: ASCII bytes / 4, other scripts about one per character (CJK) or one
+ * per two bytes; rounded up.  Always an estimate; label it so wherever it is shown. */
+int64_t text_tokens(str s);
+
+/* s when it has at most max characters, else its head and its tail around a line that
+ * says how many characters were left out; the result has at most max characters (max >= 64)
+ * and cuts none.  max 0 means no limit. */
+str text_cut(struct arena *a, str s, size_t max);
+
+/* Control characters made visible: C0 but \n and \t, DEL and C1 as \xNN; bidi overrides
+ * and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  table: \n and \t too. */
+str text_visible(struct arena *a, str s, bool table);
+
+/* One line of at most max characters: white space folded, visible, cut with "…". */
+str text_line(struct arena *a, str s, size_t max);
+
+/* Secrets by shape (bearer tokens, key=value, URL passwords, sk-… and the like) become
+ * [REDACTED]; the structure of a shell line stays visible. */
+str text_redact(struct arena *a, str s);
+
+/* Our own secrets by value: each listed value of at least 6 bytes, also percent-encoded,
+ * becomes [REDACTED]. */
+str text_redact_values(struct arena *a, str s, const str *values, size_t n);
+
+/* A whole message that is one slash word: "/new", "/New@MyBot" (when bot is that name, or
+ * empty).  *word is the lower-cased name without slash and bot; *args what follows (empty
+ * unless allowed by the command table, which is the caller's business). */
+bool text_slash(struct arena *a, str message, str bot, str *word, str *args);
+
+/* The reply asks for silence: trimmed text equal to NO_REPLY, or a first line equal to
+ * [silent] in any case. */
+bool text_silent(str reply);
+
+/* A leading <think>, <thinking>, <thought> or <reasoning> block, or a stray leading closing tag: *reasoning gets
+ * it, the rest is returned.  Text that merely mentions a tag is left alone. */
+str text_strip_think(str s, str *reasoning);
+
+#endif
