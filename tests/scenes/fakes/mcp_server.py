@@ -1,0 +1,428 @@
+#!/usr/bin/python3
+"""
+A scripted MCP server over stdio.  One program, many characters:
+
+    mcp_server.py [--log FILE] [--ledger FILE] [--revision R] [--tools a,b,c] [--do TRICK[=VALUE]]...
+
+Tools (all by default; --tools chooses, also names that are not below, which then echo):
+    echo {text}          the text                    add {a, b}        the sum
+    count {label}        appends a line to the ledger, fsyncs, and returns how many there are
+    slow {gate}          waits until the file gate exists or the call is cancelled
+    env {}               the environment of this process, K=V a line
+    fail {text}          a result with isError        rpc_error {}      a JSON-RPC error object
+    image, audio, resource, resource_link, structured, structured_only, mixed, empty {}
+    big {n, char}        n characters                 roots {}          asks the client for its roots
+    progress {}          three progress notices, then the result
+    log {text}           a log notification, then the result
+    die {}               exits in the middle of the call
+    die_once {flag}      likewise, once: the file flag says that it did
+    hang {}              never answers                pid {}            the process id
+
+Tricks (--do), each for itself or together:
+    silent               never answers anything (also not EOF of stdin: see ignore-eof)
+    no-init              answers everything but initialize
+    exit=N               exits with N at once
+    die-at=METHOD        exits when this method arrives
+    noise                plain text, blank lines, foreign JSON on stdout before the first answer
+    noise-each           the same before every answer
+    stderr-flood         256 KiB on stderr without a newline, before the handshake
+    stderr-lines=N       N lines on stderr before the handshake
+    answer-revision=R    this protocolVersion in the answer, whatever was asked
+    page=N               N tools a page
+    page-loop            the same cursor for ever
+    bad-json             a broken line before each answer
+    crlf                 lines end in CR LF
+    trickle              one byte per write
+    list-changed=N       N list_changed notices after initialized; the tool "late" is there afterwards
+    early-list-changed   one before the initialize answer
+    request-first        ping, roots/list and an unknown request to the client before the initialize answer
+    colliding-ids        asks the client with the very ids that it uses itself, while its calls are open
+    string-ids           answers with the id as a string (a wrong id), then properly
+    twice                every answer twice
+    ask=METHOD           sends this request after initialized (sampling/createMessage, elicitation/create...)
+    ignore-eof           stays when stdin ends        ignore-term       ignores SIGTERM
+    grandchild           starts a sleeping child in the group
+    grandchild-setsid    starts a sleeping child in a session of its own, that ignores SIGTERM and holds stdout
+    no-ping              does not answer ping
+    slow-init=FILE       answers initialize only when FILE exists
+
+The log has one JSON object a line: {"t": monotonic, "dir": "in"|"out"|"event", "raw": text}.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def schema(*required, **props):
+    return {"type": "object", "properties": props, "required": list(required)}
+
+
+STR, NUM = {"type": "string"}, {"type": "number"}
+TOOLS = {
+    "echo": ("Return the text.", schema("text", text=STR)),
+    "add": ("Add two numbers.", schema("a", "b", a=NUM, b=NUM)),
+    "count": ("Append to the ledger.", schema("label", label=STR)),
+    "slow": ("Wait for a file.", schema("gate", gate=STR)),
+    "env": ("The environment.", schema()),
+    "fail": ("Always fails.", schema(text=STR)),
+    "rpc_error": ("Answers with an error object.", schema()),
+    "image": ("A picture.", schema()),
+    "audio": ("A sound.", schema()),
+    "resource": ("An embedded resource.", schema()),
+    "resource_link": ("A link.", schema()),
+    "structured": ("Text and data.", schema()),
+    "structured_only": ("Data only.", schema()),
+    "mixed": ("Several parts.", schema()),
+    "empty": ("No content.", schema()),
+    "big": ("Much text.", schema("n", n={"type": "integer"}, char=STR)),
+    "roots": ("Ask for roots.", schema()),
+    "progress": ("Report progress.", schema()),
+    "log": ("Log, then answer.", schema(text=STR)),
+    "die": ("Exit in the call.", schema()),
+    "die_once": ("Exit in the first call.", schema("flag", flag=STR)),
+    "hang": ("Never answer.", schema()),
+    "pid": ("The process id.", schema()),
+}
+ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "idempotentHint": True},
+               "count": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}}
+
+
+def text(s, **more):
+    return dict({"content": [{"type": "text", "text": s}]}, **more)
+
+
+class Server:
+    def __init__(self, opts):
+        self.opts, self.do = opts, opts["do"]
+        self.out_lock = threading.Lock()
+        self.log_file = open(opts["log"], "a", encoding="utf-8") if opts["log"] else None
+        self.log_lock = threading.Lock()
+        self.tools = list(opts["tools"] if opts["tools"] is not None else TOOLS)
+        self.revision, self.cancelled = "2024-11-05", set()
+        self.replies, self.reply_cond, self.next_id, self.open_ids = {}, threading.Condition(), 9000, set()
+        self.noisy_done = False
+
+    # Wire -----------------------------------------------------------------------------------
+
+    def log(self, way, raw):
+        if self.log_file:
+            with self.log_lock:
+                self.log_file.write(json.dumps({"t": time.monotonic(), "pid": os.getpid(), "dir": way,
+                                                "raw": raw}, ensure_ascii=False) + "\n")
+                self.log_file.flush()
+
+    def write(self, data):
+        if "crlf" in self.do:
+            data = data[:-1] + b"\r\n"
+        with self.out_lock:
+            if "trickle" in self.do:
+                for i in range(len(data)):
+                    os.write(1, data[i:i + 1])
+                return
+            while data:
+                data = data[os.write(1, data):]
+
+    def send(self, msg):
+        raw = json.dumps(msg, ensure_ascii=False)
+        self.log("out", raw)
+        self.write(raw.encode() + b"\n")
+
+    def noise(self):
+        self.write(b"Server v1.2 started\n")
+        self.write(b"\n")
+        self.write(b'{"level":"info","msg":"x"}\n')
+        self.write(b"[1]\n")
+        self.write(b"null\n")
+        self.write(b'{"jsonrpc":"2.0","id":777777,"result":{}}\n')
+
+    def answer(self, msg, result=None, error=None):
+        if "noise-each" in self.do or ("noise" in self.do and not self.noisy_done):
+            self.noisy_done = True
+            self.noise()
+        if "bad-json" in self.do:
+            self.write(b'{"jsonrpc":"2.0","id":1,"result":{"conte\n')
+            self.write(b"\xff\xfe{}\n")
+        if "string-ids" in self.do:
+            self.write(json.dumps({"jsonrpc": "2.0", "id": "x%s" % msg["id"], "result": {}}).encode() + b"\n")
+        out = {"jsonrpc": "2.0", "id": msg["id"]}
+        out.update({"error": error} if error else {"result": result})
+        for _ in range(2 if "twice" in self.do else 1):
+            self.send(out)
+
+    def ask(self, method, params=None, rid=None):
+        """A request to the client; its answer."""
+        with self.reply_cond:
+            if rid is None:
+                self.next_id += 1
+                rid = self.next_id
+        msg = {"jsonrpc": "2.0", "id": rid, "method": method}
+        if params is not None:
+            msg["params"] = params
+        self.send(msg)
+        with self.reply_cond:
+            self.reply_cond.wait_for(lambda: rid in self.replies, 60)
+            return self.replies.pop(rid, None)
+
+    def notify(self, method, params=None):
+        msg = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            msg["params"] = params
+        self.send(msg)
+
+    # Methods --------------------------------------------------------------------------------
+
+    def initialize(self, msg):
+        if "early-list-changed" in self.do:
+            self.notify("notifications/tools/list_changed")
+        if "request-first" in self.do:
+            for i, m in enumerate(("ping", "roots/list", "no/such")):
+                threading.Thread(target=self.ask, args=(m,), daemon=True).start()
+        wait_file(self.do.get("slow-init"))
+        asked = msg["params"]["protocolVersion"]
+        self.revision = self.do.get("answer-revision") or self.opts["revision"] or asked
+        self.log("event", "negotiated " + self.revision)
+        self.answer(msg, {
+            "protocolVersion": self.revision,
+            "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+            "serverInfo": {"name": "scripted", "version": "1"}})
+
+    def initialized(self):
+        for _ in range(int(self.do.get("list-changed") or 0)):
+            if "late" not in self.tools:
+                self.tools.append("late")
+            self.notify("notifications/tools/list_changed")
+        if self.do.get("ask"):
+            threading.Thread(target=self.ask, args=(self.do["ask"], {}), daemon=True).start()
+
+    def tools_list(self, msg):
+        cursor = (msg.get("params") or {}).get("cursor")
+        size = int(self.do.get("page") or 1000000)
+        start = int(cursor.split(":")[1]) if cursor else 0
+        out = []
+        for name in self.tools[start:start + size]:
+            doc, sch = TOOLS.get(name, ("Returns its text.", schema(text=STR)))
+            tool = {"name": name, "description": doc, "inputSchema": sch}
+            if name in ANNOTATIONS and self.revision >= "2025-03-26":
+                tool["annotations"] = ANNOTATIONS[name]
+            if name.startswith("structured") and self.revision >= "2025-06-18":
+                tool["outputSchema"] = schema("total", total=NUM)
+            out.append(tool)
+        result = {"tools": out}
+        if "page-loop" in self.do:
+            result["nextCursor"] = "c:0"
+        elif start + size < len(self.tools):
+            result["nextCursor"] = "c:%d" % (start + size)
+        self.answer(msg, result)
+
+    def call(self, msg):
+        p = msg["params"]
+        name, args = p["name"], p.get("arguments") or {}
+        if name not in self.tools:
+            self.answer(msg, error={"code": -32602, "message": "Unknown tool: %s" % name})
+            return
+        if "colliding-ids" in self.do:
+            self.ask("ping", rid=msg["id"])
+        fn = getattr(self, "tool_" + name, None) or self.tool_echo
+        try:
+            result = fn(args, msg)
+        except Exception as e:      # a tool's bad arguments are its result, not our end
+            result = text("%s: %s" % (type(e).__name__, e), isError=True)
+        self.log("event", "called %s" % name)
+        if result is None or msg["id"] in self.cancelled:
+            return
+        if "error" in result:
+            self.answer(msg, error=result["error"])
+        else:
+            self.answer(msg, result)
+
+    def tool_echo(self, args, msg):
+        return text(str(args.get("text", "")) or "%s called" % msg["params"]["name"])
+
+    def tool_add(self, args, msg):
+        return text("%s" % (args["a"] + args["b"]))
+
+    def tool_count(self, args, msg):
+        fd = os.open(self.opts["ledger"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(fd, (args["label"].replace("\n", " ") + "\n").encode())
+        os.fsync(fd)
+        os.close(fd)
+        with open(self.opts["ledger"], encoding="utf-8") as f:
+            return text("%d in the ledger, last %s" % (len(f.readlines()), args["label"]))
+
+    def tool_slow(self, args, msg):
+        wait_file(args["gate"], lambda: msg["id"] in self.cancelled)
+        return text("waited")
+
+    def tool_env(self, args, msg):
+        return text("\n".join("%s=%s" % kv for kv in sorted(os.environ.items())))
+
+    def tool_fail(self, args, msg):
+        return text(args.get("text") or "no such file", isError=True,
+                    **({"structuredContent": {"code": "E1"}} if self.revision >= "2025-06-18" else {}))
+
+    def tool_rpc_error(self, args, msg):
+        return {"error": {"code": -32000, "message": "the backend is away", "data": {"hint": "later"}}}
+
+    def tool_image(self, args, msg):
+        return {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
+
+    def tool_audio(self, args, msg):
+        return {"content": [{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}]}
+
+    def tool_resource(self, args, msg):
+        return {"content": [{"type": "resource", "resource": {
+            "uri": "file:///x.txt", "mimeType": "text/plain", "text": "T-resource"}}]}
+
+    def tool_resource_link(self, args, msg):
+        return {"content": [{"type": "resource_link", "uri": "file:///linked.txt", "name": "linked",
+                             "description": "A linked file"}]}
+
+    def tool_structured(self, args, msg):
+        return text('{"total":36}', structuredContent={"total": 36})
+
+    def tool_structured_only(self, args, msg):
+        return {"content": [], "structuredContent": {"total": 36}}
+
+    def tool_mixed(self, args, msg):
+        return {"content": [{"type": "text", "text": "before"},
+                            {"type": "image", "data": PNG, "mimeType": "image/png"},
+                            {"type": "text", "text": "after"}]}
+
+    def tool_empty(self, args, msg):
+        return {"content": []}
+
+    def tool_big(self, args, msg):
+        return text(args.get("char", "x") * int(args["n"]))
+
+    def tool_roots(self, args, msg):
+        return text(json.dumps(self.ask("roots/list")))
+
+    def tool_progress(self, args, msg):
+        token = ((msg["params"].get("_meta") or {}).get("progressToken"))
+        for i in range(3):
+            if token is not None:
+                self.notify("notifications/progress", {"progressToken": token, "progress": i + 1, "total": 3})
+        return text("token %s" % ("given" if token is not None else "absent"))
+
+    def tool_log(self, args, msg):
+        self.notify("notifications/message", {"level": "warning", "data": args.get("text", "hello from the server")})
+        return text("logged")
+
+    def tool_die(self, args, msg):
+        self.log("event", "dying in a call")
+        os._exit(3)
+
+    def tool_die_once(self, args, msg):
+        try:
+            os.close(os.open(args["flag"], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return text("alive again")
+        os._exit(3)
+
+    def tool_hang(self, args, msg):
+        return None
+
+    def tool_pid(self, args, msg):
+        return text(str(os.getpid()))
+
+    def tool_late(self, args, msg):
+        return text("late tool ran")
+
+    # Loop -----------------------------------------------------------------------------------
+
+    def handle(self, msg):
+        method = msg.get("method")
+        if method is None:
+            with self.reply_cond:
+                self.replies[msg.get("id")] = msg
+                self.reply_cond.notify_all()
+            return
+        if self.do.get("die-at") == method:
+            self.log("event", "dying at " + method)
+            os._exit(4)
+        if "silent" in self.do:
+            return
+        if method == "initialize":
+            if "no-init" not in self.do:
+                self.initialize(msg)
+        elif method == "notifications/initialized":
+            self.initialized()
+        elif method == "notifications/cancelled":
+            self.cancelled.add(msg["params"]["requestId"])
+        elif method == "tools/list":
+            self.tools_list(msg)
+        elif method == "tools/call":
+            threading.Thread(target=self.call, args=(msg,), daemon=True).start()
+        elif method == "ping":
+            if "no-ping" not in self.do:
+                self.answer(msg, {})
+        elif method == "logging/setLevel":
+            self.answer(msg, {})
+        elif "id" in msg:
+            self.answer(msg, error={"code": -32601, "message": "Method not found: " + method})
+
+    def start_tricks(self):
+        if "exit" in self.do:
+            sys.stderr.write("scripted: leaving at once\n")
+            sys.stderr.flush()
+            os._exit(int(self.do["exit"] or 1))
+        if "ignore-term" in self.do:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if "stderr-flood" in self.do:
+            os.write(2, b"e" * (256 << 10))
+        for i in range(int(self.do.get("stderr-lines") or 0)):
+            os.write(2, b"scripted line %d\n" % i)
+        if "grandchild" in self.do:
+            subprocess.Popen(["sleep", "1000"])
+        if "grandchild-setsid" in self.do:
+            subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 1000"], start_new_session=True)
+
+    def run(self):
+        self.log("event", "start")
+        self.start_tricks()
+        buf = b""
+        while True:
+            part = os.read(0, 1 << 20)
+            if not part:
+                break
+            buf += part
+            while b"\n" in buf:
+                line, _, buf = buf.partition(b"\n")
+                self.log("in", line.decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode())
+                self.handle(json.loads(line))
+        self.log("event", "eof")
+        if "ignore-eof" in self.do:
+            threading.Event().wait()
+
+
+def wait_file(path, stop=lambda: False):
+    """Block until a file exists (the test's gate).  A fake may look at the clock; scenes may not."""
+    while path and not os.path.exists(path) and not stop():
+        threading.Event().wait(0.005)
+
+
+def main(argv):
+    opts = {"log": None, "ledger": None, "revision": None, "tools": None, "do": {}}
+    it = iter(argv)
+    for a in it:
+        if a == "--do":
+            k, _, v = next(it).partition("=")
+            opts["do"][k] = v
+        elif a == "--tools":
+            opts["tools"] = [t for t in next(it).split(",") if t]
+        elif a in ("--log", "--ledger", "--revision"):
+            opts[a[2:]] = next(it)
+        else:
+            sys.exit("mcp_server.py: what is %r?" % a)
+    Server(opts).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""What the scenes stand on: processes, terminals, wire checkers, fixtures."""

@@ -1,0 +1,74 @@
+"""Watchdogs.  A scene waits for the thing itself; the watchdog only ends a hung one."""
+
+import os
+import threading
+import time
+
+SLOW = float(os.environ.get("GANTRY_SLOW", "1") or "1")
+
+
+def limit(seconds=20.0):
+    """The watchdog for one wait, stretched under sanitizers by GANTRY_SLOW."""
+    return seconds * SLOW
+
+
+class Hung(AssertionError):
+    """A wait whose watchdog fired."""
+
+
+class Board:
+    """A condition that scenes wait on: the owner changes state under it and notifies."""
+
+    def __init__(self):
+        self.cond = threading.Condition()
+
+    def changed(self):
+        with self.cond:
+            self.cond.notify_all()
+
+    def wait(self, test, what, seconds=None, detail=None):
+        """Wait until test() is true and return its value; Hung when the watchdog fires."""
+        end = time.monotonic() + limit(seconds if seconds is not None else 20.0)
+        with self.cond:
+            while True:
+                value = test()
+                if value:
+                    return value
+                left = end - time.monotonic()
+                if left <= 0:
+                    break
+                self.cond.wait(left)
+        more = "\n" + detail() if detail else ""
+        raise Hung("gave up waiting for %s%s" % (what, more))
+
+
+class Gate:
+    """A place where a fake stops until the test lets it go on."""
+
+    def __init__(self):
+        self.reached = threading.Event()
+        self._open = threading.Event()
+        self._wakers = []
+        self._lock = threading.Lock()
+
+    def wait_reached(self, seconds=None):
+        if not self.reached.wait(limit(seconds if seconds is not None else 20.0)):
+            raise Hung("the fake never reached its gate")
+
+    def release(self):
+        with self._lock:
+            self._open.set()
+            wakers, self._wakers = self._wakers, []
+        for wake in wakers:
+            wake()
+
+    def on_release(self, wake):
+        """Call wake() once the gate opens (at once when it is open)."""
+        with self._lock:
+            if not self._open.is_set():
+                self._wakers.append(wake)
+                return
+        wake()
+
+    def is_open(self):
+        return self._open.is_set()
