@@ -1,0 +1,97 @@
+/*
+ * mcp/host: all tool servers of the manifest, each a child process with a thread of its own.
+ *
+ * Servers start in parallel and never delay anybody; a bad one is skipped with its reason
+ * and retried with back-off.  The catalogue is sorted by published name and stable; the
+ * last good list of a server outlives the server (its calls then fail with a clear result).
+ *
+ * Threads  host calls from any thread, many at once; start and stop from main.
+ * Blocks   mcp_host_call() and mcp_host_ready(), both cancellable within 50 ms.
+ * Owns     children, threads, pending calls.  opt's pointers are borrowed for its life.
+ */
+#ifndef MCP_HOST_H
+#define MCP_HOST_H
+
+#include "config/load.h"
+#include "mcp/manifest.h"
+#include "os/cancel.h"
+
+struct mcp_tool {
+	str name; /* as published: {server}__{tool}, <= 64, unique */
+	str server; /* name in the manifest */
+	str tool; /* the server's own name for it */
+	str title, description;
+	str schema; /* input schema, JSON object text */
+	bool read_only, destructive, idempotent; /* hints; believed only if trusted */
+	bool trusted; /* the manifest says so */
+};
+
+struct mcp_catalog {
+	const struct mcp_tool *tools; /* sorted by name */
+	size_t n;
+	uint64_t rev; /* changes with the content */
+};
+
+enum mcp_state { MCP_STARTING, MCP_READY, MCP_FAILED, MCP_STOPPED };
+
+struct mcp_server_status {
+	str name;
+	enum mcp_state state;
+	str note; /* why it failed, or its version */
+	size_t listed, published;
+	int64_t restarts, since_ms;
+};
+
+struct mcp_host_opt {
+	const struct mcp_cfg *cfg;
+	const struct config *config; /* for config_child_env() */
+	const struct env *env;
+	/* The last good tools/list result of a server, as JSON text, is handed out to be
+	 * kept, and asked for at start ("" when there is none).  Called from server threads. */
+	int (*save_tools)(void *arg, str server, str json, struct err *e);
+	str (*load_tools)(void *arg, str server, struct arena *a);
+	/* The catalogue changed.  Any thread.  May be NULL. */
+	void (*on_change)(void *arg);
+	void *arg;
+	str roots; /* directory served as the one root, "" none */
+};
+
+struct mcp_host;
+
+int mcp_host_start(struct mcp_host **out, const struct mcp_host_opt *opt,
+		   const struct mcp_manifest *manifest, struct err *e) MUSTUSE;
+void mcp_host_stop(struct mcp_host *h); /* stdin EOF, TERM, KILL, in parallel; frees */
+
+/* Replace the manifest: servers that are unchanged keep running. */
+int mcp_host_reload(struct mcp_host *h, const struct mcp_manifest *manifest,
+		    struct err *e) MUSTUSE;
+
+/* Wait until no server is in its first handshake, or until_ms (monotonic).  E_TIMEOUT then. */
+int mcp_host_ready(struct mcp_host *h, int64_t until_ms, const struct cancel *c,
+		   struct err *e) MUSTUSE;
+
+/* Copies into a. */
+void mcp_host_catalog(struct mcp_host *h, struct arena *a, struct mcp_catalog *out);
+void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_status **out,
+		     size_t *n);
+
+struct mcp_progress {
+	void (*fn)(void *arg, double done, double total, str message); /* total < 0 unknown */
+	void *arg;
+};
+
+struct mcp_result {
+	str text; /* readable form of all content; never empty */
+	bool failed; /* the tool says so (isError), or the server answered with an error */
+	bool not_sent; /* the request was never written: calling again is safe */
+};
+
+/* Call a tool by its server and own name; args is a JSON object text, passed on unchanged.
+ * A failing tool is OK with .failed.  E_NOENT no such server or it is down (the message
+ * says why), E_TIMEOUT, E_CANCELED (the server was told), E_IO died in the middle: then
+ * result->not_sent says whether the call may have happened. */
+int mcp_host_call(struct mcp_host *h, str server, str tool, str args,
+		  const struct mcp_progress *progress, struct arena *a,
+		  struct mcp_result *result, const struct cancel *c, struct err *e) MUSTUSE;
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * mcp/manifest: which servers to run, from TOML ([[server]]) or the ecosystem's JSON form
+ * ({"mcpServers": {...}}), told apart by the first byte that is not white space.
+ *
+ * Unknown keys warn.  Errors name file, line and server.
+ */
+#ifndef MCP_MANIFEST_H
+#define MCP_MANIFEST_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/config.h"
+
+struct mcp_server_cfg {
+	str name, command;
+	struct str_list args;
+	struct str_list env; /* "K=V" */
+	struct str_list tools, exclude; /* allow by exact name; deny by name or glob */
+	str tools_prefix; /* "": the name */
+	str cwd;
+	int64_t timeout_ms; /* per call; 0: the default */
+	bool trusted;
+	bool inherit_env, has_inherit_env;
+	str sandbox; /* parsed, not yet used */
+};
+
+struct mcp_manifest {
+	const struct mcp_server_cfg *servers;
+	size_t n;
+	struct str_list warnings;
+};
+
+/* A missing file is OK with no servers when optional, else E_NOENT. */
+int mcp_manifest_load(struct mcp_manifest *out, struct arena *a, const char *path,
+		      bool optional, struct err *e) MUSTUSE;
+int mcp_manifest_parse(struct mcp_manifest *out, struct arena *a, str text,
+		       struct err *e) MUSTUSE;
+
+#endif
