@@ -1,0 +1,45 @@
+/*
+ * store/inbox: the one door in.  Whatever starts a turn is a row here.
+ */
+#ifndef STORE_INBOX_H
+#define STORE_INBOX_H
+
+#include "store/store.h"
+
+struct inbox_new {
+	str channel, address;
+	str dedupe; /* the event (chat + message id, ...); "": none.  Kept seven days */
+	str kind; /* message, cli, cron, watch, system */
+	str owner; /* "": any daemon worker; else only this instance runs it (cli) */
+	str sender; /* who, for the audit */
+	str text; /* what the user said, valid UTF-8 */
+	str meta; /* JSON object text, "" none */
+	str reply_to; /* the channel's message id, "" none */
+};
+
+/* Insert one row.  *id is 0 when the event was seen before (nothing inserted). */
+int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id,
+		    struct err *e) MUSTUSE;
+
+/* Rows ready of one session, and of all. */
+int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
+
+/* A channel's position, keyed by (channel, API base, bot id); assigned, never a maximum. */
+int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e) MUSTUSE;
+int store_cursor_get(struct store *s, str key, int64_t *value, struct err *e) MUSTUSE;
+
+/* Control words take effect in the transaction that recorded them: the session's running or parked turn is
+ * marked cancel_requested, its ready rows are dropped; CONTROL_NEW also bumps the epoch and
+ * clears the summary.  dedupe as above: *seen tells a repeated event, then nothing is done. */
+enum control { CONTROL_STOP, CONTROL_NEW };
+
+struct control_effect {
+	str turn_id; /* to fire; "" none was running */
+	int64_t dropped; /* ready rows dropped */
+	bool seen;
+};
+
+int store_control(struct tx *tx, enum control what, str channel, str address, str dedupe,
+		  struct arena *a, struct control_effect *out, struct err *e) MUSTUSE;
+
+#endif

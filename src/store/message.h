@@ -1,0 +1,104 @@
+/*
+ * store/message: messages as their exact wire JSON, tool calls and model calls.
+ *
+ * Within a turn rows are ordered by (round, index): the user message is round 0 index 0, the
+ * assistant message of round r index 0, its tool results index 1 to n.  seq counts gapless
+ * per session in that order: a step reserves the numbers of its results.
+ */
+#ifndef STORE_MESSAGE_H
+#define STORE_MESSAGE_H
+
+#include "store/session.h"
+
+struct message {
+	int64_t seq, round, index;
+	str turn_id, role, wire;
+	str text; /* plain, for listing and collapsing */
+	str context; /* the context block of a user message, "" none */
+	str issuer; /* of an assistant message */
+	str tool_name; /* of a tool result */
+	bool collapsed; /* tool result: prompts carry its one-line form */
+	int64_t created_at_ms;
+};
+
+enum call_state {
+	CALL_PLANNED,
+	CALL_RUNNING,
+	CALL_DONE, /* has its result */
+	CALL_FAILED, /* has its result, which is an error */
+	CALL_DENIED, /* has its result, which says so */
+	CALL_IN_DOUBT, /* interrupted; the result says it may have happened */
+	CALL_CANCELED,
+};
+
+/* A tool call, from plan to result: the audit row too. */
+struct call {
+	char id[22]; /* ours */
+	int64_t round, index; /* index from 1 */
+	str provider_id;
+	str requested, name; /* as the model wrote it; as resolved, "" when unknown */
+	str args;
+	bool safe; /* may be repeated after a crash */
+	enum call_state state;
+	str decision, rule, decider; /* allow, deny, approved, ...; which rule; policy or who */
+	str requester;
+	str result; /* text as the model sees it */
+	str result_wire;
+	bool truncated, has_exit;
+	int64_t exit_code, duration_ms;
+	int64_t pid, start_time; /* a child of our own, 0 none */
+};
+
+/* The user message of a claimed turn; context is kept beside it. */
+int store_message_user(struct tx *tx, str turn_id, str wire, str text, str context,
+		       struct err *e) MUSTUSE;
+
+/* Steps (b) and (c): the assistant message of a round with its calls, each planned or
+ * running as its state says, or finished with a result (denied, unknown tool).  Resets the
+ * turn's attempts.  E_CANCELED when the turn is no longer running, was cancelled, or the
+ * epoch moved. */
+int store_turn_step(struct tx *tx, str turn_id, int64_t round, str wire, str text, str issuer,
+		    const struct call *calls, size_t n, struct err *e) MUSTUSE;
+
+/* (c) for a call that was planned. E_CANCELED as above. */
+int store_call_start(struct tx *tx, str turn_id, const struct call *call,
+		     struct err *e) MUSTUSE;
+
+/* (d): state, result and figures of one call, and its tool message. Idempotent: a call that has a result
+ * keeps it. */
+int store_call_finish(struct tx *tx, str turn_id, const struct call *call,
+		      struct err *e) MUSTUSE;
+
+/* All of a turn so far, in order, and its calls, in order. */
+int store_turn_load(struct store *s, str turn_id, struct arena *a, struct message **msgs,
+		    size_t *msgs_n, struct call **calls, size_t *calls_n,
+		    struct err *e) MUSTUSE;
+
+/* The finished turns of the session's epoch as they enter prompts, oldest first: at most max
+ * messages (whole turns; the newest turn always), from history_from_seq on; a note turn
+ * gives its user message and its note.  Cost does not grow with the session. */
+int store_history(struct store *s, const struct session *session, int64_t max, struct arena *a,
+		  struct message **out, size_t *n, struct err *e) MUSTUSE;
+
+/* All messages of a session for people, oldest first, after_seq on; limit 0: all. */
+int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t limit,
+		   struct arena *a, struct message **out, size_t *n, struct err *e) MUSTUSE;
+
+/* Mark the tool results of the session with seq <= upto as collapsed. */
+int store_collapse(struct tx *tx, str session_id, int64_t upto, struct err *e) MUSTUSE;
+
+/* One model request: what is not derivable from the rows above. */
+struct model_row {
+	int64_t round, attempt;
+	str issuer;
+	str params; /* JSON: stream, max_tokens, ... */
+	str system; /* the system message as sent */
+	str tools; /* the tools array as sent, JSON; stored once per content */
+	str finish, error;
+	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
+	int64_t first_token_ms, total_ms, started_at_ms;
+};
+int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
+		     struct err *e) MUSTUSE;
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * store/outbox: the one door out.  Rows are raw until, in one transaction before the first
+ * send, they become pieces; pieces are never split again.
+ *
+ *	row    raw -> ready -> done | dead | dropped
+ *	piece  ready -> sending -> sent | unknown | dead
+ */
+#ifndef STORE_OUTBOX_H
+#define STORE_OUTBOX_H
+
+#include "store/store.h"
+
+struct outbox_new {
+	str session_id; /* "" none */
+	str turn_id; /* "" none */
+	str channel, address;
+	str kind; /* reply (ordered per address), notice, approval */
+	str text; /* Markdown source */
+	str reply_to;
+	str owner; /* "": any daemon; else this instance delivers it (cli) */
+};
+int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id,
+		     struct err *e) MUSTUSE;
+
+struct piece_new {
+	str method; /* send, edit, photo, document */
+	str body; /* as sent (HTML, ANSI-free text) */
+	str plain; /* its plain source */
+};
+
+struct outbox_row {
+	int64_t id;
+	str session_id, turn_id, channel, address, kind, text, reply_to;
+	bool raw;
+	int64_t created_at_ms;
+};
+
+struct piece {
+	int64_t id, outbox_id, order;
+	str method, body, plain;
+	int attempts; /* sends begun, this one included */
+};
+
+/* The next row to work on for a channel: any notice or approval, or the oldest reply of an
+ * address that has none in flight; not before its not_before time.  Marks it in flight for
+ * this owner until the transaction of its last piece, or store_outbox_release().
+ * only as in store_turn_claim().  E_NOENT; then *wake_at_ms is when to look again (0 never). */
+int store_outbox_next(struct tx *tx, str channel, str only, struct arena *a,
+		      struct outbox_row *out, int64_t *wake_at_ms, struct err *e) MUSTUSE;
+
+/* raw -> ready with its pieces (n may be 0: the row is done). */
+int store_outbox_split(struct tx *tx, int64_t outbox_id, const struct piece_new *pieces,
+		       size_t n, struct err *e) MUSTUSE;
+
+/* The first unfinished piece of a row becomes sending; E_NOENT when all are finished (the
+ * row is then done or dead and no longer in flight). */
+int store_piece_begin(struct tx *tx, int64_t outbox_id, struct arena *a, struct piece *out,
+		      struct err *e) MUSTUSE;
+
+enum piece_end {
+	PIECE_SENT,
+	PIECE_RETRY, /* provably unsent: ready again, not before the given time */
+	PIECE_UNKNOWN, /* may have arrived: not sent again by itself */
+	PIECE_DEAD, /* refused for good */
+};
+int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str remote_id,
+		    str error, int64_t not_before_at_ms, struct err *e) MUSTUSE;
+
+int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e) MUSTUSE;
+
+/* Rows not yet done of an owner's or any daemon's (""), for drain and status. */
+int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e) MUSTUSE;
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * store/state: small facts that outlive the process: heartbeats, usage, what was learnt
+ * about a model, the last good tool list of a server.
+ */
+#ifndef STORE_STATE_H
+#define STORE_STATE_H
+
+#include "store/store.h"
+
+/* A named part of the daemon is alive (daemon, poll, deliver, clock). */
+int store_heartbeat(struct tx *tx, str part, str version, struct err *e) MUSTUSE;
+int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e) MUSTUSE;
+
+/* Totals for /status; cached is part of prompt. */
+struct usage {
+	int64_t turns, model_calls, prompt_tokens, completion_tokens, cached_tokens, tool_calls;
+};
+int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err *e) MUSTUSE;
+
+/* Per issuer ("base URL|model"): flags and the learnt context window. */
+int store_quirks_set(struct tx *tx, str issuer, uint32_t flags, int64_t window,
+		     struct err *e) MUSTUSE;
+int store_quirks_get(struct store *s, str issuer, uint32_t *flags, int64_t *window,
+		     struct err *e) MUSTUSE; /* unknown: zeros */
+
+/* The last good tools/list of a server; "" when there is none. */
+int store_tools_set(struct tx *tx, str server, str json, struct err *e) MUSTUSE;
+int store_tools_get(struct store *s, str server, struct arena *a, str *json,
+		    struct err *e) MUSTUSE;
+
+#endif

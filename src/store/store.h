@@ -1,0 +1,60 @@
+/*
+ * store/store: the one database, which is the truth; threads are only workers on it.
+ *
+ * Writing goes through a transaction on the single writer connection:
+ *
+ *	SCOPED(store_rollback) struct tx tx = { 0 };
+ *	if ((rc = store_begin(&tx, s, c, e)) < 0 || ...)
+ *		return rc;
+ *	return store_commit(&tx, e);
+ *
+ * Between begin and commit call nothing but store functions and pure code: the writer lock
+ * is held.  Reading uses read-only connections and sees the last commit.
+ *
+ * Threads  any, at once.
+ * Blocks   store_begin() while another thread or process writes (at most 10 s, then E_BUSY);
+ *          the wait is cancellable.  Commit is an fsync.
+ * Errors   E_FULL no room, E_CORRUPT damaged (latched: every later call fails alike),
+ *          E_IO, E_BUSY.  A failed call inside a transaction dooms it: commit fails.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "config/config.h"
+#include "os/cancel.h"
+
+enum store_mode {
+	STORE_DAEMON, /* creates, migrates, holds <dsn>.lock, checkpoints, quick_check */
+	STORE_CLI, /* creates and migrates; writes beside a daemon */
+	STORE_READ, /* creates nothing, migrates nothing; E_NOENT when there is none */
+};
+
+struct store;
+
+/* E_BUSY: another daemon holds the lock (5 s were waited).  E_INVAL: not ours or newer than
+ * this program; the file is left alone. */
+int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode mode,
+	       const struct cancel *c, struct err *e) MUSTUSE;
+void store_close(struct store *s);
+
+/* This process as the owner of claims: the name of a file in the data directory on which
+ * it holds a flock for life. */
+str store_owner(const struct store *s);
+
+/* Device and inode of the database, -wal and -shm: what no tool may open.  True when the
+ * given file is one of them. */
+bool store_is_own_file(const struct store *s, uint64_t dev, uint64_t ino);
+
+struct tx {
+	struct store *s;
+	bool open, failed;
+};
+
+int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
+int store_commit(struct tx *tx, struct err *e) MUSTUSE;
+void store_rollback(struct tx *tx); /* nothing after a commit; for SCOPED */
+
+/* How many commits this process made; for benches. */
+int64_t store_commits(const struct store *s);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * store/turn: the journal of a turn, step by step.
+ *
+ *	ready -> running -> done | canceled | failed | given_up | interrupted
+ *	            |  ^
+ *	            v  |
+ *	          parked (waits for an approval)
+ *
+ * (a) claim, turn and user message; (b) the assistant message with its calls planned, (c) calls that
+ * start become running, (d) each result, (e) final answer + outbox + inbox done.  Each is
+ * one commit.  A turn that is resumed reads its rows and goes on where they end.
+ */
+#ifndef STORE_TURN_H
+#define STORE_TURN_H
+
+#include "store/message.h"
+#include "store/session.h"
+
+struct inbox_row {
+	int64_t id;
+	str channel, address, kind, sender, text, meta, reply_to;
+	int64_t created_at_ms;
+};
+
+struct turn {
+	str id;
+	struct session session;
+	int64_t epoch; /* of the session when it was claimed */
+	str kind, sender; /* of its first inbox row */
+	str channel, address, reply_to;
+	int attempts; /* claims since the last journaled step, this one included */
+	bool resumed; /* it has rows from an earlier run */
+	int64_t started_at_ms;
+	const struct inbox_row *rows; /* the set it consumes */
+	size_t rows_n;
+};
+
+/* Claim: either a ready (resumed) turn, or the oldest ready inbox row whose session has no
+ * running or parked turn.  only: claim just the rows and turns of this owner ("": those of any
+ * daemon).  E_NOENT nothing to do.  The turn is running and owned by store_owner() in the
+ * open transaction; for a new one (!resumed) the caller adds the user message with
+ * store_message_user() and commits. */
+int store_turn_claim(struct tx *tx, str only, struct arena *a, struct turn *out,
+		     struct err *e) MUSTUSE;
+
+enum turn_end {
+	TURN_DONE,
+	TURN_CANCELED, /* by a user; nothing goes out but what the caller adds */
+	TURN_FAILED,
+	TURN_GIVEN_UP, /* three claims without a step */
+	TURN_INTERRUPTED, /* its creator is gone (cli rows) */
+};
+
+/* How the turn enters later prompts. */
+enum turn_history { HISTORY_FULL, HISTORY_NOTE, HISTORY_NONE };
+
+struct turn_finish {
+	enum turn_end end;
+	enum turn_history history;
+	str note; /* for HISTORY_NOTE: the assistant note, wire JSON */
+	str final_wire; /* the final assistant message, "" none; with its plain text */
+	str final_text;
+	str issuer;
+	int64_t round; /* of the final message */
+	str error; /* short, for the row; "" none */
+};
+
+/* Step (e).  For TURN_DONE it holds only while the turn is running, not cancelled and of the
+ * session's epoch, else E_CANCELED and nothing is changed: finish it as TURN_CANCELED.  Its
+ * inbox rows become done.  Outbox rows are added by the caller in the same transaction. */
+int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_finish *f,
+		      struct err *e) MUSTUSE;
+
+/* Give a turn back unfinished (shutdown): ready again, this claim not counted. */
+int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
+/* Has a control word asked the turn to end? */
+int store_turn_canceled(struct store *s, str turn_id, bool *canceled, struct err *e) MUSTUSE;
+
+/* At start, by the holder of the daemon lock: turns and claims whose owner's lock is free
+ * become ready (cli ones interrupted); their running calls become planned when safe, else
+ * in_doubt.  Sending outbox pieces become ready once more.  *n: how many turns. */
+int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct err *e) MUSTUSE;
+
+/* Children of dead owners that were running calls, to be killed before recovery. */
+struct stale_child {
+	str boot_id;
+	int64_t pid, start_time;
+};
+int store_stale_children(struct store *s, struct arena *a, struct stale_child **out, size_t *n,
+			 struct err *e) MUSTUSE;
+
+#endif
