@@ -19,7 +19,7 @@ endif
 SAN ?=
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-PYTEST ?= /usr/bin/python3 -m pytest
+PYTEST ?= /usr/bin/python3 -m pytest -q -n 2
 PYTEST_ARGS ?=
 
 variant := $(or $(SAN),$(if $(findstring clang,$(CC)),clang))
@@ -117,7 +117,11 @@ versioned := $(filter %/version.o,$(objects))
 $(versioned): version_flags = $(stamp)
 $(versioned): $(OUT)/version.flags
 
-$(OUT)/tests/%.o: tests/%.c $(OUT)/compile.flags
+$(OUT)/tests/seam/%.o: tests/seam/%.c $(OUT)/compile.flags
+	@mkdir -p $(@D)
+	$(compile) $(cflags) -Itests -o $@ $<
+
+$(OUT)/tests/%.o: tests/%.c $(OUT)/compile.flags | deps-dev
 	@mkdir -p $(@D)
 	$(compile) $(unit_cflags) -o $@ $<
 
@@ -152,20 +156,76 @@ $(OUT)/version.flags: always
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: unit
-unit: $(units) ## build and run every tests/unit/test_*.c
+.PHONY: check lint test unit scenes test-counterparts check-asan check-tsan fuzz bench ci
+
+check: lint test ## lint and test
+
+lint: deps-dev ## style, layers, banned calls, sizes, leftovers
+	@scripts/lint/all
+
+test: unit scenes ## unit tests, cases and scenes, with Debian's packages alone
+
+unit: deps-dev $(units) ## build and run every tests/unit/test_*.c
 	@$(if $(units),scripts/unit $(units),echo 0 passed, 0 failed)
 
-# --- the rest ----------------------------------------------------------------------------
+# A scene drives the program as a user would; GANTRY and GANTRY_TEST name the two to drive.
+scenes: deps-dev build ## tests/scenes with pytest against the built program
+	@GANTRY=$(OUT)/gantry GANTRY_TEST=$(OUT)/test/gantry $(PYTEST) $(PYTEST_ARGS) tests/scenes
 
-.PHONY: deps-build
-deps-build:
+test-counterparts: deps-dev build ## the third-party programs from npm, cached outside the tree
+	@rig=$$(scripts/counterparts) && GANTRY_COUNTERPARTS="$$rig" GANTRY=$(OUT)/gantry \
+		GANTRY_TEST=$(OUT)/test/gantry $(PYTEST) $(PYTEST_ARGS) tests/counterparts
 
-.PHONY: clean
+check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
+	@MAKE='$(MAKE)' scripts/sanitized asan unit scenes
+
+check-tsan: ## unit tests and the scenes marked concurrency under ThreadSanitizer
+	@MAKE='$(MAKE)' scripts/sanitized tsan PYTEST_ARGS='$(PYTEST_ARGS) -m concurrency' unit scenes
+
+fuzz: ## each tests/fuzz/fuzz_*.c for FUZZ_SECONDS (60)
+ifeq ($(SAN),fuzz)
+fuzz: deps-ci $(fuzzers)
+	@scripts/fuzz $(FUZZ_SECONDS) $(fuzzers)
+else
+fuzz:
+	@$(MAKE) SAN=fuzz fuzz
+endif
+
+bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
+	@GANTRY=$(OUT)/gantry BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
+
+ci: ## what .ci/run does: all of the above, on gcc, clang and both sanitizers
+	@.ci/run
+
+# --- using -------------------------------------------------------------------------------
+
+.PHONY: run init install deps install-hooks clean help
+
+run: deps-run build ## build and open a terminal chat
+	@scripts/run
+
+init: build ## seed ./deploy and .env.example
+	@scripts/run --init
+
+install: build ## copy the program to DESTDIR/PREFIX/bin
+	install -D -m 755 $(OUT)/gantry $(DESTDIR)$(PREFIX)/bin/gantry
+
+deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
+
+# Each takes some ten milliseconds when nothing is missing.
+need := deps-build deps-run deps-dev deps-ci
+.PHONY: $(need)
+deps-run deps-dev: deps-build
+deps-ci: deps-dev
+$(need): deps-%:
+	@scripts/deps $*
+
+install-hooks: ## format, lint and unit-test what is committed
+	@scripts/hooks/install
+
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' \
 		$(MAKEFILE_LIST)
