@@ -56,7 +56,7 @@ endif
 packages := libcurl sqlite3 jansson yaml-0.1 libpcre2-8 md4c
 once = $(eval $(1) := $(shell $(2)))$($(1))
 pkg_cflags = $(call once,pkg_cflags,pkg-config --cflags $(packages))
-pkg_libs = $(call once,pkg_libs,pkg-config --libs $(packages))
+pkg_libs = $(call once,pkg_libs,pkg-config --libs $(packages); echo -lm)
 test_cflags = $(call once,test_cflags,pkg-config --cflags cmocka)
 test_libs = $(call once,test_libs,pkg-config --libs cmocka)
 compiler = $(call once,compiler,$(CC) --version | head -n 1)
@@ -69,6 +69,14 @@ ldflags = -pie -pthread -Wl,-z,relro,-z,now $(sanitize) $(LDFLAGS)
 unit_cflags = $(cflags) -Wno-conversion -Wno-sign-conversion -Wno-unused-parameter -Itests \
 	$(test_cflags)
 compile = $(ccache) $(CC) -MMD -MP -c
+
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+export TSAN_OPTIONS ?= second_deadlock_stack=1
+# How many times longer than usual a watchdog of the scenes waits.
+ifneq ($(SAN),)
+export GANTRY_SLOW ?= 10
+endif
 
 # --- what there is -----------------------------------------------------------------------
 
@@ -166,21 +174,22 @@ lint: deps-dev ## style, layers, banned calls, sizes, leftovers
 test: unit scenes ## unit tests, cases and scenes, with Debian's packages alone
 
 unit: deps-dev $(units) ## build and run every tests/unit/test_*.c
-	@$(if $(units),scripts/unit $(units),echo 0 passed, 0 failed)
+	@scripts/unit $(units)
 
-# A scene drives the program as a user would; GANTRY and GANTRY_TEST name the two to drive.
+# A scene drives the program as a user would; these name the two builds to drive.
+drive = GANTRY_BIN=$(OUT)/gantry GANTRY_TEST_BIN=$(OUT)/test/gantry
 scenes: deps-dev build ## tests/scenes with pytest against the built program
-	@GANTRY=$(OUT)/gantry GANTRY_TEST=$(OUT)/test/gantry $(PYTEST) $(PYTEST_ARGS) tests/scenes
+	@$(drive) $(PYTEST) $(PYTEST_ARGS) tests/scenes
 
 test-counterparts: deps-dev build ## the third-party programs from npm, cached outside the tree
-	@rig=$$(scripts/counterparts) && GANTRY_COUNTERPARTS="$$rig" GANTRY=$(OUT)/gantry \
-		GANTRY_TEST=$(OUT)/test/gantry $(PYTEST) $(PYTEST_ARGS) tests/counterparts
+	@rig=$$(scripts/counterparts) && GANTRY_COUNTERPARTS="$$rig" $(drive) \
+		$(PYTEST) $(PYTEST_ARGS) tests/counterparts
 
 check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
-	@MAKE='$(MAKE)' scripts/sanitized asan unit scenes
+	@$(MAKE) SAN=asan unit scenes
 
 check-tsan: ## unit tests and the scenes marked concurrency under ThreadSanitizer
-	@MAKE='$(MAKE)' scripts/sanitized tsan PYTEST_ARGS='$(PYTEST_ARGS) -m concurrency' unit scenes
+	@$(MAKE) SAN=tsan PYTEST_ARGS='$(PYTEST_ARGS) -m concurrency' unit scenes
 
 fuzz: ## each tests/fuzz/fuzz_*.c for FUZZ_SECONDS (60)
 ifeq ($(SAN),fuzz)
@@ -192,7 +201,7 @@ fuzz:
 endif
 
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
-	@GANTRY=$(OUT)/gantry BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
+	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
 ci: ## what .ci/run does: all of the above, on gcc, clang and both sanitizers
 	@.ci/run

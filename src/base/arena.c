@@ -13,7 +13,6 @@
 
 #define CHUNK_FIRST 4096
 #define CHUNK_SIZE 65536
-#define ALIGN alignof(max_align_t)
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -25,13 +24,6 @@ static NORETURN void die(const char *why)
 {
 	(void)fprintf(stderr, "gantry: out of memory: %s\n", why);
 	abort();
-}
-
-static size_t round_up(size_t n)
-{
-	if (n > SIZE_MAX / 2)
-		die("size overflow");
-	return (n + ALIGN - 1) & ~(ALIGN - 1);
 }
 
 static struct arena_chunk *chunk_new(struct arena *a, size_t size)
@@ -70,6 +62,15 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t new_size)
 }
 
 #else
+
+#define ALIGN alignof(max_align_t)
+
+static size_t round_up(size_t n)
+{
+	if (n > SIZE_MAX / 2)
+		die("size overflow");
+	return (n + ALIGN - 1) & ~(ALIGN - 1);
+}
 
 void *arena_alloc(struct arena *a, size_t size, size_t n)
 {
