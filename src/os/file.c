@@ -1,0 +1,333 @@
+/*
+ * Files, directories and locks.  Whole files are read and written at once; what is too
+ * large for that is streamed by its consumer and does not come here.
+ */
+#include "os/file.h"
+
+#include "base/buf.h"
+#include "os/clock.h"
+#include "os/wait.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_STEP 65536
+
+void fd_drop(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static ssize_t read_some(int fd, void *p, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+int file_read_fd(str *out, struct arena *a, int fd, size_t max, struct err *e)
+{
+	struct buf b = buf_in(a, max);
+	size_t step = READ_STEP;
+	struct stat st;
+	ssize_t got;
+
+	/* A known size makes it one read into one block; it is a hint and nothing more. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0 &&
+	    (uint64_t)st.st_size < max)
+		step = (size_t)st.st_size + (st.st_size ? 1 : 4096);
+	for (;;) {
+		char beyond;
+		size_t want = max - b.n < step ? max - b.n : step;
+		got = read_some(fd, want ? buf_room(&b, want) : &beyond, want ? want : 1);
+		if (got > 0 && want == 0)
+			return err_set(e, E_LIMIT, "more than %zu bytes", max);
+		if (got <= 0)
+			break;
+		buf_filled(&b, (size_t)got);
+		step = READ_STEP;
+	}
+	if (got < 0)
+		return err_sys(e, "read");
+	*out = buf_str(&b);
+	return OK;
+}
+
+int file_read(str *out, struct arena *a, const char *path, size_t max, struct err *e)
+{
+	/* Not blocking, or opening a FIFO would wait for a writer. */
+	SCOPED(fd_drop) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return err_sys(e, "%s", path);
+	if (fstat(fd, &st) != 0)
+		return err_sys(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, E_INVAL, "%s: not a regular file", path);
+	int rc = file_read_fd(out, a, fd, max, e);
+	return rc < 0 ? err_wrap(e, rc, "%s", path) : OK;
+}
+
+/* All of s to a regular file and to the disk. */
+static int write_and_sync(int fd, str s, unsigned mode, const char *path, struct err *e)
+{
+	int rc = fd_write_all(fd, s, NULL, e);
+
+	if (rc < 0)
+		return err_wrap(e, rc, "%s", path);
+	/* The mode is taken from under the umask; a mount that knows no modes is fine. */
+	(void)fchmod(fd, (mode_t)mode);
+	return fsync(fd) == 0 ? OK : err_sys(e, "%s: fsync", path);
+}
+
+/* Make the name itself durable.  Some mounts refuse to sync a directory: no harm. */
+static void sync_parent(const char *path)
+{
+	char dir[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	int n = slash ? (int)(slash - path) : 0;
+
+	(void)snprintf(dir, sizeof dir, "%.*s", slash && n == 0 ? 1 : n, path);
+	SCOPED(fd_drop)
+	int fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)fsync(fd);
+}
+
+int file_write_atomic(const char *path, str content, unsigned mode, struct err *e)
+{
+	char target[PATH_MAX], temp[PATH_MAX], id[ID_LEN + 1];
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+
+	/* A symbolic link stays; what it points to is replaced. */
+	if (!realpath(path, target) &&
+	    snprintf(target, sizeof target, "%s", path) >= (int)sizeof target)
+		return err_set(e, E_INVAL, "path too long: %.80s...", path);
+	id_new(id);
+	if (snprintf(temp, sizeof temp, "%s.%s.tmp", target, id) >= (int)sizeof temp)
+		return err_set(e, E_INVAL, "path too long: %.80s...", path);
+	SCOPED(fd_drop) int fd = open(temp, flags, (mode_t)mode);
+	if (fd < 0)
+		return err_sys(e, "%s: create", path);
+	int rc = write_and_sync(fd, content, mode, path, e);
+	if (rc == OK && rename(temp, target) != 0)
+		rc = err_sys(e, "%s: rename", path);
+	if (rc < 0)
+		(void)unlink(temp);
+	else
+		sync_parent(target);
+	return rc;
+}
+
+int file_create(const char *path, str content, unsigned mode, struct err *e)
+{
+	SCOPED(fd_drop)
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+
+	if (fd < 0 && errno == EEXIST)
+		return err_set(e, E_BUSY, "%s: exists already", path);
+	if (fd < 0)
+		return err_sys(e, "%s", path);
+	int rc = write_and_sync(fd, content, mode, path, e);
+	if (rc < 0)
+		(void)unlink(path);
+	else
+		sync_parent(path);
+	return rc;
+}
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int make_one(const char *path, unsigned mode, struct err *e)
+{
+	if (mkdir(path, (mode_t)mode) == 0)
+		return OK;
+	int errnum = errno;
+	if (is_dir(path))
+		return OK;
+	if (errnum == EEXIST || errnum == ENOTDIR)
+		return err_set(e, E_INVAL, "%s: not a directory", path);
+	errno = errnum;
+	return err_sys(e, "%s: make directory", path);
+}
+
+int dir_make(const char *path, unsigned mode, struct err *e)
+{
+	char part[PATH_MAX];
+	size_t n = strlen(path);
+
+	if (n == 0 || n >= sizeof part)
+		return err_set(e, E_INVAL, "bad directory name \"%.80s\"", path);
+	if (is_dir(path))
+		return OK;
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		int rc = make_one(part, mode, e);
+		if (rc < 0)
+			return rc;
+	}
+	return OK;
+}
+
+bool path_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+bool dir_writable(const char *path)
+{
+	return is_dir(path) && access(path, W_OK | X_OK) == 0;
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+	return str_cmp(*(const str *)x, *(const str *)y);
+}
+
+static void dir_drop(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
+int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max, struct err *e)
+{
+	SCOPED(dir_drop) DIR *d = opendir(path);
+	size_t count = 0, room = 0;
+	struct dirent *entry;
+	str *names = NULL;
+
+	if (!d)
+		return err_sys(e, "%s", path);
+	while (errno = 0, (entry = readdir(d))) {
+		str name = str_of(entry->d_name);
+		if (str_eq(name, S(".")) || str_eq(name, S("..")))
+			continue;
+		if (count == max)
+			return err_set(e, E_LIMIT, "%s: more than %zu entries", path, max);
+		if (count == room) {
+			size_t more = room ? room * 2 : 32;
+			names = arena_grow(a, names, room * sizeof *names,
+					   more * sizeof *names);
+			room = more;
+		}
+		names[count++] = arena_dup(a, name);
+	}
+	if (errno != 0)
+		return err_sys(e, "%s", path);
+	if (count > 1)
+		qsort(names, count, sizeof *names, by_bytes);
+	*out = names;
+	*n = count;
+	return OK;
+}
+
+int fd_write_all(int fd, str s, const struct cancel *c, struct err *e)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return err_sys(e, "write");
+	/* A descriptor that blocks (it may be shared with others, so it stays that way) is
+	 * given only as much at a time as a pipe takes once it polls writable. */
+	bool blocks = !(flags & O_NONBLOCK);
+	while (s.n > 0) {
+		size_t n = blocks && s.n > PIPE_BUF ? PIPE_BUF : s.n;
+		int rc = blocks ? wait_fd(fd, POLLOUT, 0, c, e) : OK;
+		if (rc < 0)
+			return rc;
+		ssize_t done = write(fd, s.p, n);
+		if (done >= 0) {
+			s = str_sub(s, (size_t)done, s.n);
+		} else if (errno == EAGAIN) {
+			rc = wait_fd(fd, POLLOUT, 0, c, e);
+			if (rc < 0)
+				return rc;
+		} else if (errno != EINTR) {
+			return err_sys(e, "write");
+		}
+	}
+	return OK;
+}
+
+static int64_t pid_in(int fd)
+{
+	char text[24];
+	int64_t pid = 0;
+	ssize_t n = pread(fd, text, sizeof text, 0);
+
+	return n > 0 && str_i64(str_trim((str){ text, (size_t)n }), &pid) ? pid : 0;
+}
+
+/* An exclusive lock, or EWOULDBLOCK.  lock_probe() holds a shared one for an instant: where
+ * we can get a shared one too, it was only that, and we try again. */
+static bool lock_exclusive(int fd)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		if (errno != EWOULDBLOCK || flock(fd, LOCK_SH | LOCK_NB) != 0)
+			return false;
+		(void)flock(fd, LOCK_UN);
+		(void)sched_yield();
+	}
+	errno = EWOULDBLOCK;
+	return false;
+}
+
+int lock_take(int *fd, const char *path, struct err *e)
+{
+	SCOPED(fd_drop) int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	char text[24];
+
+	if (lock < 0)
+		return err_sys(e, "%s", path);
+	if (!lock_exclusive(lock)) {
+		if (errno == EWOULDBLOCK)
+			return err_set(e, E_BUSY, "%s: held by process %lld", path,
+				       (long long)pid_in(lock));
+		return err_sys(e, "%s: lock", path);
+	}
+	int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
+	/* The number is for humans; the lock counts even on a full disk. */
+	if (ftruncate(lock, 0) == 0)
+		(void)!pwrite(lock, text, (size_t)n, 0);
+	*fd = lock;
+	lock = -1;
+	return OK;
+}
+
+bool lock_probe(const char *path, int64_t *pid)
+{
+	SCOPED(fd_drop) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return false;
+	if (pid)
+		*pid = pid_in(fd);
+	return true;
+}
