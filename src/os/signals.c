@@ -1,0 +1,38 @@
+/*
+ * Signals arrive as records on a descriptor, so that main waits for them as for anything
+ * else.  SIGPIPE is ignored: a closed pipe is an error of the write.
+ */
+#include "os/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+int signals_open(int *fd, struct err *e)
+{
+	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < COUNT(wanted); i++)
+		(void)sigaddset(&set, wanted[i]);
+	if ((errno = pthread_sigmask(SIG_BLOCK, &set, NULL)) != 0 ||
+	    sigaction(SIGPIPE, &ignore, NULL) != 0)
+		return err_sys(e, "signals");
+	int new_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (new_fd < 0)
+		return err_sys(e, "signalfd");
+	*fd = new_fd;
+	return OK;
+}
+
+int signals_next(int fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof info) != (ssize_t)sizeof info)
+		return 0;
+	return (int)info.ssi_signo;
+}
