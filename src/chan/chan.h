@@ -1,0 +1,71 @@
+/*
+ * chan/chan: where people talk.  A channel turns what comes in into inbox rows (one
+ * transaction per batch) and sends the pieces it is given.
+ *
+ * Only the deliver threads call render and send; live is called by turns.
+ */
+#ifndef CHAN_CHAN_H
+#define CHAN_CHAN_H
+
+#include "os/cancel.h"
+#include "os/wait.h"
+#include "store/outbox.h"
+
+struct store;
+
+/* Handed down to a channel at start: what it may ask of the layers above. */
+struct chan_up {
+	void *arg;
+	/* After a commit that added inbox rows. */
+	void (*on_inbox)(void *arg);
+	/* After a commit that added outbox rows. */
+	void (*on_outbox)(void *arg);
+	/* A control word took effect: fire the turn's token. */
+	void (*on_control)(void *arg, str turn_id);
+	/* Is text a command that is answered at once, beside any turn?  If so, *reply is its
+	 * answer; the channel adds it to the outbox in the transaction that records the event.
+	 * Called outside any transaction. */
+	bool (*command)(void *arg, str channel, str address, str text, struct arena *a,
+			str *reply);
+	/* The words /stop and /new and their like: OK and *what, or E_NOENT. */
+	int (*control)(str text, struct arena *a, enum control *what);
+	/* What to tell the user after a control word. */
+	str (*control_reply)(struct arena *a, enum control what,
+			     const struct control_effect *ef);
+	/* Input ended for good (EOF on a terminal): the daemon drains and stops. */
+	void (*on_end)(void *arg);
+};
+
+enum send_end { SEND_OK, SEND_RETRY, SEND_UNKNOWN, SEND_DEAD };
+
+struct send_result {
+	enum send_end end;
+	str remote_id;
+	int64_t retry_after_ms;
+	str error;
+};
+
+/* What a turn shows while it works; ephemeral. */
+enum live_kind {
+	LIVE_START, /* a turn begins */
+	LIVE_TEXT, /* the answer so far (all of it) */
+	LIVE_TRACE, /* a line about a tool call or the like */
+	LIVE_STOP, /* the turn ended; the answer comes by the outbox, or not at all */
+};
+
+struct channel {
+	const char *name;
+	/* Start and stop its thread(s). */
+	int (*start)(struct channel *self, struct store *s, const struct chan_up *up,
+		     const struct cancel *c, struct err *e);
+	void (*stop)(struct channel *self);
+	/* Cut a raw row into pieces. */
+	int (*render)(struct channel *self, const struct outbox_row *row, struct arena *a,
+		      struct piece_new **out, size_t *n, struct err *e);
+	void (*send)(struct channel *self, const struct outbox_row *row,
+		     const struct piece *piece, struct arena *a, struct send_result *out,
+		     const struct cancel *c);
+	void (*live)(struct channel *self, str address, enum live_kind kind, str text);
+};
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * chan/stdio: the terminal or a pipe as a channel: one message a line on standard input,
+ * each answer on standard output followed by a newline.  Prompts, trace lines and the
+ * spinner go to standard error.
+ *
+ * Threads  one of its own, from start to stop.  Limits  1 MiB a line (longer: refused with
+ * a line on stderr, the rest of the line is skipped).
+ */
+#ifndef CHAN_STDIO_H
+#define CHAN_STDIO_H
+
+#include "chan/chan.h"
+
+#define STDIO_CHANNEL "stdio"
+#define STDIO_ADDRESS "local"
+
+struct stdio_opt {
+	int in, out; /* descriptors, borrowed */
+	bool stream; /* print the answer while it is made */
+	bool prompt; /* show "> " on err: a person sits there */
+	str tool_trace; /* compact, full, off */
+	int64_t input_max;
+};
+
+int stdio_open(struct channel **out, const struct stdio_opt *opt, struct err *e) MUSTUSE;
+void stdio_close(struct channel *c);
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * tools/tools: everything a model can call, from any source, behind one gate.
+ *
+ * A toolset is frozen for a turn: sorted by name, copied into the turn's arena.  The gate
+ * is the only way to run a tool: name repair, policy, approval, limits, time-out; the
+ * journal rows around it (one audit row per call) are written by the caller from the
+ * struct call that the gate fills in.
+ */
+#ifndef TOOLS_TOOLS_H
+#define TOOLS_TOOLS_H
+
+#include "base/map.h"
+#include "config/config.h"
+#include "os/cancel.h"
+#include "policy/approver.h"
+#include "store/message.h"
+
+struct tool_source;
+
+struct tool_spec {
+	str name, title, description, schema;
+	str server, tool; /* for MCP tools: where it lives */
+	bool safe; /* read-only, may be repeated after a crash */
+	bool own_cap; /* bounds its own result: not cut to tool_result_max_chars */
+	const struct tool_source *source;
+	const void *impl; /* the source's own */
+};
+
+struct toolset {
+	const struct tool_spec *v; /* sorted by name */
+	size_t n;
+};
+
+struct tool_ctx {
+	str turn_id, session_id, channel, address, requester;
+	/* A line for the user while the tool runs; may be NULL.  Called from the tool's thread. */
+	void (*on_progress)(void *arg, str call_id, double done, double total, str message);
+	void *arg;
+};
+
+struct tool_result {
+	str text; /* never empty */
+	bool failed;
+	bool truncated;
+	bool has_exit;
+	int64_t exit_code;
+	bool not_run; /* provably without effect */
+};
+
+/* Where tools come from. */
+struct tool_source {
+	const char *name;
+	/* Append the specs to out (arena list through the callback add). */
+	void (*list)(const struct tool_source *self, struct arena *a,
+		     void (*add)(void *arg, const struct tool_spec *spec), void *arg);
+	/* Run.  Tool-level failures are OK with out->failed.  E_CANCELED, E_TIMEOUT when c ended;
+	 * other codes: the call may or may not have happened, the message says what is known. */
+	int (*call)(const struct tool_source *self, const struct tool_spec *spec, str args,
+		    const struct tool_ctx *ctx, struct arena *a, struct tool_result *out,
+		    const struct cancel *c, struct err *e);
+	void *arg;
+};
+
+struct tools_opt {
+	const struct fs_cfg *fs;
+	const struct policy_cfg *policy;
+	const struct limits_cfg *limits;
+	str workspace;
+	/* True when a file is our own database (by device and inode): never opened. */
+	bool (*own_file)(void *arg, uint64_t dev, uint64_t ino);
+	void *own_arg;
+	const struct tool_source *mcp; /* NULL none */
+	const str *secrets; /* redacted from what is shown to an approver */
+	size_t secrets_n;
+};
+
+struct tools;
+
+int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e) MUSTUSE;
+void tools_close(struct tools *t);
+
+/* The toolset as of now, in a. */
+void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out);
+
+/* Chars/4 over names, descriptions and schemas: an estimate. */
+int64_t toolset_tokens(const struct toolset *set);
+
+/* Exact name, or an unambiguous mistake repaired (case, - for _, a missing or invented
+ * prefix); else NULL and *hint names the nearest real tools, for the model. */
+const struct tool_spec *toolset_find(const struct toolset *set, str name, struct arena *a,
+				     str *hint);
+
+/* The gate, part one, for one call of the model's: resolve the name, check the arguments are
+ * a JSON object, decide by policy.  Fills call->name, safe, decision, rule, decider and
+ * state: PLANNED (must ask first), RUNNING (go), or DENIED/FAILED with a result. */
+const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
+				    struct call *call, struct arena *a);
+
+/* Part two: ask, for a PLANNED call.  Afterwards it is RUNNING or DENIED with a result. */
+int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *call,
+	      struct approver *by, struct arena *a, const struct cancel *c,
+	      struct err *e) MUSTUSE;
+
+/* Part three: run a RUNNING call under its limits.  Fills result, state DONE or FAILED,
+ * figures; cut to the limit.  E_CANCELED when c ended first: *call is then CANCELED with a
+ * result text that says whether it may have happened. */
+int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *call,
+	      const struct tool_ctx *ctx, struct arena *a, const struct cancel *c,
+	      struct err *e) MUSTUSE;
+
+#endif
