@@ -8,8 +8,8 @@ about files, and says plainly what it is.  Nothing of it is in the gantry binary
 
     demo-model.py [--port N] [--port-file FILE] [--delay SECONDS]
 
-The port (a free one unless given) is printed, and written to FILE when it listens.  It ends
-when the process that started it ends.
+Its address (a free port unless given) is printed; with --port-file the port is written there
+instead, once it listens.  It ends when the process that started it ends.
 """
 
 import argparse
@@ -237,11 +237,12 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", args.port), Handler)
     server.daemon_threads, server.delay = True, args.delay
-    if args.port_file:
+    if not args.port_file:
+        print("demo model on http://127.0.0.1:%d/v1" % server.server_port, flush=True)
+    else:
         with open(args.port_file + ".new", "w", encoding="ascii") as f:
             f.write("%d\n" % server.server_port)
         os.replace(args.port_file + ".new", args.port_file)
-    print("demo model on http://127.0.0.1:%d/v1" % server.server_port, flush=True)
     die_with(parent)
     server.serve_forever()
 

@@ -19,3 +19,8 @@ def pytest_runtest_makereport(item, call):
         text = processes_of(item)
         if text:
             report.sections.append(("processes", text[-20000:]))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "concurrency: run under ThreadSanitizer too")
+    config.addinivalue_line("markers", "long: floods and kills; run once, with the plain build")

@@ -99,15 +99,22 @@ def test_without_tools_it_says_how_to_get_them(demo):
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
-    port_file = tmp_path / "port"
-    shell = Proc(["/bin/sh", "-c", "%s %s --port-file %s & echo pid $!; read x" % (PYTHON, DEMO, port_file)],
+    shell = Proc(["/bin/sh", "-c", "%s %s & echo pid $!; read x" % (PYTHON, DEMO)],
                  {"PATH": "/usr/bin:/bin"}, str(tmp_path))
-    pid = int(shell.out.wait(r"pid (\d+)").group(1))
-    shell.out.wait(r"demo model on")
-    assert int(port_file.read_text()) > 0
+    pid = int(shell.out.wait(r"pid (\d+)", from_start=True).group(1))
+    shell.out.wait(r"demo model on", from_start=True)
     shell.kill(signal.SIGKILL)
     shell.popen.wait(20)
     assert wait_gone(pid, 20)
+
+
+def test_the_port_file_has_the_port_as_soon_as_it_exists(tmp_path):
+    port_file = tmp_path / "port"
+    shell = Proc(["/bin/sh", "-c", "%s %s --port-file port & while ! [ -e port ]; do :; done; cat port; kill $!" %
+                  (PYTHON, DEMO)], {"PATH": "/usr/bin:/bin"}, str(tmp_path))
+    assert 0 < int(shell.out.line()) < 65536
+    shell.finish()
+    assert port_file.read_text().endswith("\n")
 
 
 def test_it_needs_nothing_but_the_standard_library():

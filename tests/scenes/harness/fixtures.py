@@ -32,7 +32,8 @@ PASSED_ON = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "L
 
 
 def binary(seam=False):
-    path = os.environ.get("GANTRY_TEST_BIN" if seam else "GANTRY_BIN")
+    """The program under test: GANTRY, or with the time and fault seam GANTRY_TEST."""
+    path = os.environ.get("GANTRY_TEST" if seam else "GANTRY")
     path = pathlib.Path(path) if path else TREE / "build" / ("test" if seam else ".") / "gantry"
     if not path.exists():
         pytest.fail("no binary to test at %s: make build" % path)
