@@ -1,0 +1,54 @@
+/*
+ * agent/agent: what every turn shares: the store, the model, the tools, the persona, and a
+ * ring of recent turns for /perf.
+ *
+ * Threads  agent_turn_run() and the slash commands from any thread, many at once; open,
+ *          reload and close from one.
+ * Owns     the snapshot of persona and configuration (counted: running turns keep theirs).
+ *          The handles in opt are borrowed.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "mcp/host.h"
+#include "model/model.h"
+#include "store/turn.h"
+#include "tools/tools.h"
+
+/* What a turn shows while it works; ephemeral.  All may be NULL. */
+struct turn_io {
+	void *arg;
+	void (*on_text)(void *arg, str answer_so_far); /* the turn's thread */
+	void (*on_trace)(void *arg, str line); /* any thread */
+	struct approver *approver;
+};
+
+struct agent_opt {
+	const struct config *cfg;
+	struct store *store;
+	struct model *model; /* NULL for commands that ask no model */
+	struct tools *tools;
+	struct mcp_host *host; /* NULL when there are no servers */
+	const char *version;
+};
+
+struct agent;
+
+int agent_open(struct agent **out, const struct agent_opt *opt, struct err *e) MUSTUSE;
+void agent_close(struct agent *ag);
+
+/* Read the persona again and take cfg (borrowed until the next reload or close, and by
+ * running turns until they end) for later turns.  On an error the old ones stay. */
+int agent_reload(struct agent *ag, const struct config *cfg, struct err *e) MUSTUSE;
+
+/* Run a claimed turn to its end: answer and outbox row (kind reply) are committed.  OK: the
+ * turn is finished, whatever became of it.  E_CANCELED: shutdown; it was released and will
+ * be resumed.  Other codes: the database failed; the rows say how far it came. */
+int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io *io,
+		   const struct cancel *c, struct err *e) MUSTUSE;
+
+/* The user message of a new turn, to be added in the claim's transaction. */
+int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t, struct arena *a,
+		     struct err *e) MUSTUSE;
+
+#endif

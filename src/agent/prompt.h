@@ -1,0 +1,56 @@
+/*
+ * agent/prompt: the request for a turn as a pure function of rows.
+ *
+ *	system     persona, durable memory, session summary
+ *	history    finished turns, exactly as they were sent
+ *	user       the message and one context block
+ *
+ * Stable first, volatile last; what was sent once is sent again byte for byte.
+ */
+#ifndef AGENT_PROMPT_H
+#define AGENT_PROMPT_H
+
+#include "model/model.h"
+#include "store/message.h"
+
+struct memory_row {
+	str kind, subject, content;
+};
+
+struct prompt_system {
+	str persona;
+	const struct memory_row *memory;
+	size_t memory_n;
+	str summary;
+};
+
+/* The one system message; "" when there is nothing to say. */
+str prompt_system(struct arena *a, const struct prompt_system *in);
+
+/* The context block of a user message: the clock, and tool servers in trouble. */
+str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_status *servers,
+		   size_t n);
+
+/* Messages as they are sent: collapsed tool results in their one-line form, context blocks
+ * joined to user messages that are not collapsed, and repaired: whatever is stored, the
+ * result begins with a user message, pairs every call with its results in order, holds
+ * nothing empty, and has no two user messages in a row. */
+int prompt_messages(struct arena *a, const struct message *rows, size_t n,
+		    struct model_msg **out, size_t *out_n, struct err *e) MUSTUSE;
+
+/* "[tool NAME: N chars, truncated]" */
+str prompt_collapsed(struct arena *a, str name, size_t chars);
+
+/* The estimated tokens of the messages as they would be sent. */
+int64_t prompt_tokens(const struct model_msg *msgs, size_t n);
+
+/* The highest seq to collapse now, 0: none.  Batches: when more than most results are
+ * whole, all but the last keep. */
+int64_t prompt_collapse_at(const struct message *rows, size_t n, size_t most, size_t keep);
+
+/* The seq at which history has to begin so that the finished turns among rows (those with
+ * seq < current) fit into max tokens; 0: all fits.  Cuts to half, at a turn's start. */
+int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current, int64_t fixed,
+		      int64_t max);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * agent/slash: the slash commands, from one table.
+ */
+#ifndef AGENT_SLASH_H
+#define AGENT_SLASH_H
+
+#include "agent/agent.h"
+#include "store/inbox.h"
+
+/* Is text a control word (/stop, /cancel, /new, /clear)?  E_NOENT if not. */
+int slash_control(str text, struct arena *a, enum control *what);
+
+/* What to tell the user about it. */
+str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef);
+
+/* Is text a read-only command?  Then *reply is its answer.  No turn is needed. */
+bool slash_command(struct agent *ag, str channel, str address, str text, struct arena *a,
+		   str *reply);
+
+#endif
