@@ -193,7 +193,7 @@ check-tsan: ## unit tests and the scenes marked concurrency under ThreadSanitize
 
 fuzz: ## each tests/fuzz/fuzz_*.c for FUZZ_SECONDS (60)
 ifeq ($(SAN),fuzz)
-fuzz: deps-ci $(fuzzers)
+fuzz: deps-fuzz $(fuzzers)
 	@scripts/fuzz $(FUZZ_SECONDS) $(fuzzers)
 else
 fuzz:
@@ -222,10 +222,9 @@ install: build ## copy the program to DESTDIR/PREFIX/bin
 deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
 
 # Each takes some ten milliseconds when nothing is missing.
-need := deps-build deps-run deps-dev deps-ci
+need := deps-build deps-run deps-dev deps-fuzz
 .PHONY: $(need)
-deps-run deps-dev: deps-build
-deps-ci: deps-dev
+deps-run deps-dev deps-fuzz: deps-build
 $(need): deps-%:
 	@scripts/deps $*
 
