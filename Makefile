@@ -70,11 +70,16 @@ unit_cflags = $(cflags) -Wno-conversion -Wno-sign-conversion -Wno-unused-paramet
 	$(test_cflags)
 compile = $(ccache) $(CC) -MMD -MP -c
 
+# One short line a step; V=1 shows the commands, -s nothing.
+silent := $(findstring s,$(filter-out -%,$(firstword $(MAKEFLAGS))))
+Q := $(if $(V),,@)
+say = $(if $(V)$(silent),,@printf '  %-5s %s\n' $(1) $(2))
+
+# How the sanitizers speak, and how many times longer than usual the scenes' watchdogs wait.
+ifneq ($(SAN),)
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= second_deadlock_stack=1
-# How many times longer than usual a watchdog of the scenes waits.
-ifneq ($(SAN),)
 export GANTRY_SLOW ?= 10
 endif
 
@@ -106,20 +111,24 @@ stamp := -DGANTRY_VERSION='"$(version)"' -DGANTRY_COMMIT='"$(commit)"' \
 build: $(lib) $(if $(main),$(OUT)/gantry $(if $(seam),$(OUT)/test/gantry)) ## build/gantry and build/test/gantry
 
 $(OUT)/gantry: $(main_o) $(lib) $(OUT)/link.flags
-	$(CC) $(ldflags) -o $@ $(main_o) $(lib) $(pkg_libs)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $(main_o) $(lib) $(pkg_libs)
 
 # The test seam stands before the library, so src/os/seam.c is never taken out of it.
 $(OUT)/test/gantry: $(main_o) $(seam_o) $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $(main_o) $(seam_o) $(lib) $(pkg_libs)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $(main_o) $(seam_o) $(lib) $(pkg_libs)
 
 $(lib): $(objects) $(OUT)/sources.list
 	@rm -f $@
-	ar rcsD $@ $(objects)
+	$(call say,AR,$@)
+	$(Q)ar rcsD $@ $(objects)
 
 $(OUT)/obj/%.o: src/%.c $(OUT)/compile.flags
 	@mkdir -p $(@D)
-	$(compile) $(cflags) $(version_flags) -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(compile) $(cflags) $(version_flags) -o $@ $<
 
 versioned := $(filter %/version.o,$(objects))
 $(versioned): version_flags = $(stamp)
@@ -127,22 +136,27 @@ $(versioned): $(OUT)/version.flags
 
 $(OUT)/tests/seam/%.o: tests/seam/%.c $(OUT)/compile.flags
 	@mkdir -p $(@D)
-	$(compile) $(cflags) -Itests -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(compile) $(cflags) -Itests -o $@ $<
 
 $(OUT)/tests/%.o: tests/%.c $(OUT)/compile.flags | deps-dev
 	@mkdir -p $(@D)
-	$(compile) $(unit_cflags) -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(compile) $(unit_cflags) -o $@ $<
 
 $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(unit_shared) $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $< $(unit_shared) $(lib) $(pkg_libs) $(test_libs)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $< $(unit_shared) $(lib) $(pkg_libs) $(test_libs)
 
 $(OUT)/bench/%: $(OUT)/tests/bench/%.o $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $< $(lib) $(pkg_libs)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $< $(lib) $(pkg_libs)
 
 $(OUT)/fuzz_%: $(OUT)/tests/fuzz/fuzz_%.o $(lib) $(OUT)/link.flags
-	$(CC) $(ldflags) -fsanitize=fuzzer -o $@ $< $(lib) $(pkg_libs)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ldflags) -fsanitize=fuzzer -o $@ $< $(lib) $(pkg_libs)
 
 # A list is rewritten only when it says something new: what depends on it is then rebuilt.
 remember = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || \
@@ -177,7 +191,7 @@ unit: deps-dev $(units) ## build and run every tests/unit/test_*.c
 	@scripts/unit $(units)
 
 # A scene drives the program as a user would; these name the two builds to drive.
-drive = GANTRY_BIN=$(OUT)/gantry GANTRY_TEST_BIN=$(OUT)/test/gantry
+drive = GANTRY=$(OUT)/gantry GANTRY_TEST=$(OUT)/test/gantry
 scenes: deps-dev build ## tests/scenes with pytest against the built program
 	@$(drive) $(PYTEST) $(PYTEST_ARGS) tests/scenes
 
