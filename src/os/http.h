@@ -5,9 +5,14 @@
  * (they are read from the environment once, at start, by config).  A pooled handle keeps
  * connections warm between requests; one user at a time.
  *
+ * A request whose method is not GET or HEAD is never sent twice: when a warm connection turns
+ * out to be dead after the request was written, that is E_IO with maybe_sent.
+ *
  * Threads  http_borrow() and http_return() from any thread; a borrowed handle by one.
  * Blocks   http_do() until done, within 50 ms of a cancel.  A cancel during DNS returns
  *          at once (CURLOPT_QUICK_EXIT).
+ * Owns     the pool all handles; close it when each is back.
+ * Limits   64 KiB and 128 lines of response headers (E_LIMIT); no redirect is followed.
  * Errors   messages name host and req->label, never the URL, query or headers.
  */
 #ifndef OS_HTTP_H
@@ -22,15 +27,16 @@ struct http_opt {
 	const char *https_proxy;
 	const char *all_proxy;
 	const char *no_proxy;
-	const char *user_agent;
+	const char *user_agent; /* NULL: "gantry" */
 };
 
 struct http_pool;
 struct http;
 
+/* The options are copied. */
 int http_pool_open(struct http_pool **out, const struct http_opt *opt, struct err *e) MUSTUSE;
 void http_pool_close(struct http_pool *p);
-struct http *http_borrow(struct http_pool *p);
+struct http *http_borrow(struct http_pool *p); /* never NULL */
 void http_return(struct http **h); /* for SCOPED */
 
 struct http_header {
@@ -41,17 +47,19 @@ struct http_req {
 	const char *method; /* NULL: GET, or POST with a body */
 	str url;
 	const char *label; /* "/chat/completions": what error messages call it */
-	const struct http_header *headers;
+	const struct http_header *headers; /* control characters in one: E_INVAL */
 	size_t headers_n;
 	str body;
 	/* Phases in ms, 0: no limit but the token's.  first: until the sink first accepts a
-	 * chunk as progress (or the body is complete); idle: between such chunks. */
+	 * chunk as progress (or the body is complete), counted from the connection; idle:
+	 * between such chunks.  Connect includes DNS, proxy and TLS. */
 	int64_t connect_ms, first_ms, idle_ms, total_ms;
-	size_t body_max; /* decoded bytes; E_LIMIT beyond */
-	/* Called for each chunk of a 2xx body, in the borrowing thread.  Return > 0: progress
-	 * (idle timer restarts), 0: data that does not count, < 0: stop, http_do returns it.
-	 * NULL: the body is collected in resp->body.  Other statuses are always collected
-	 * (at most 64 KiB kept). */
+	size_t body_max; /* decoded bytes, 0: 16 MiB; E_LIMIT beyond */
+	/* Called for each chunk of a 2xx body, in the borrowing thread.  Return 1: progress
+	 * (idle timer restarts), 0: data that does not count, < 0: stop, http_do returns it;
+	 * n > 1: all that matters is here, wait at most n ms more for the end of the body and
+	 * then be OK in any case.  NULL: the body is collected in resp->body.  Bodies of
+	 * other statuses are always collected; after 64 KiB the rest is not awaited. */
 	int (*sink)(void *arg, str chunk, struct err *e);
 	void *arg;
 };
@@ -61,11 +69,13 @@ struct http_resp {
 	str body;
 	const struct http_header *headers; /* names lower-cased */
 	size_t headers_n;
-	bool maybe_sent; /* on failure: the request may have reached the server */
+	bool maybe_sent; /* the request may have reached the server; also set on failure */
 };
 
-/* OK with any status.  E_IO connection or DNS failed or was cut, E_TIMEOUT a phase took too long
- * (the message names it), E_PROTO not HTTP or TLS refused, E_LIMIT, E_CANCELED. */
+/* OK with any status.  *out is always written: on failure it holds what came before it
+ * (status 0: nothing).  E_INVAL not an http(s) URL or a bad header, E_IO connection or DNS
+ * failed or was cut, E_TIMEOUT a phase took too long (the message names it), E_PROTO not
+ * HTTP or TLS refused, E_LIMIT, E_CANCELED. */
 int http_do(struct http *h, const struct http_req *req, struct arena *a, struct http_resp *out,
 	    const struct cancel *c, struct err *e) MUSTUSE;
 

@@ -1,0 +1,123 @@
+/*
+ * The pool of HTTP handles: a list of idle ones under a lock, the last used first, because
+ * its connections are the warmest.
+ */
+#include "os/http_handle.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define IDLE_MAX 16 /* handles kept warm */
+
+struct http_pool {
+	pthread_mutex_t lock; /* guards idle, idle_n, out_n */
+	struct http *idle; /* last used first */
+	size_t idle_n, out_n;
+	struct arena arena;
+	struct http_opt opt;
+};
+
+static void handle_free(struct http *h)
+{
+	/* Without this the cleanup would join a resolver thread that is stuck. */
+	curl_easy_setopt(h->easy, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_cleanup(h->easy);
+	curl_multi_cleanup(h->multi);
+	free(h);
+}
+
+static struct http *handle_new(struct http_pool *p)
+{
+	struct http *h = calloc(1, sizeof *h);
+
+	if (!h || !(h->multi = curl_multi_init()) || !(h->easy = curl_easy_init()))
+		abort(); /* out of memory, as in base/arena */
+	h->pool = p;
+	return h;
+}
+
+static CURLcode global_result;
+
+static void global_start(void)
+{
+	global_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int http_pool_open(struct http_pool **out, const struct http_opt *opt, struct err *e)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct http_pool *p;
+
+	if (pthread_once(&once, global_start) || global_result != CURLE_OK)
+		return err_set(e, E_IO, "http: libcurl does not start");
+	if (!(p = calloc(1, sizeof *p)) || pthread_mutex_init(&p->lock, NULL))
+		abort();
+	p->opt.ca_file = arena_cstr(&p->arena, str_of(opt->ca_file));
+	p->opt.http_proxy = arena_cstr(&p->arena, str_of(opt->http_proxy));
+	p->opt.https_proxy = arena_cstr(&p->arena, str_of(opt->https_proxy));
+	p->opt.all_proxy = arena_cstr(&p->arena, str_of(opt->all_proxy));
+	p->opt.no_proxy = arena_cstr(&p->arena, str_of(opt->no_proxy));
+	p->opt.user_agent =
+		arena_cstr(&p->arena, opt->user_agent ? str_of(opt->user_agent) : S("gantry"));
+	*out = p;
+	return OK;
+}
+
+void http_pool_close(struct http_pool *p)
+{
+	struct http *h;
+
+	if (!p)
+		return;
+	assert(p->out_n == 0);
+	while ((h = p->idle)) {
+		p->idle = h->next;
+		handle_free(h);
+	}
+	pthread_mutex_destroy(&p->lock);
+	arena_free(&p->arena);
+	free(p);
+}
+
+struct http *http_borrow(struct http_pool *p)
+{
+	struct http *h;
+
+	pthread_mutex_lock(&p->lock);
+	p->out_n++;
+	h = p->idle;
+	if (h) {
+		p->idle = h->next;
+		p->idle_n--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return h ? h : handle_new(p);
+}
+
+void http_return(struct http **hp)
+{
+	struct http *h = *hp;
+	struct http_pool *p;
+
+	if (!h)
+		return;
+	*hp = NULL;
+	p = h->pool;
+	pthread_mutex_lock(&p->lock);
+	p->out_n--;
+	if (p->idle_n < IDLE_MAX) {
+		h->next = p->idle;
+		p->idle = h;
+		p->idle_n++;
+		h = NULL;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (h)
+		handle_free(h);
+}
+
+const struct http_opt *http_options(const struct http *h)
+{
+	return &h->pool->opt;
+}
