@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "os/clock.h"
+#include "os/seam.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,7 +35,7 @@ struct transfer {
 	struct http_header *headers;
 	size_t header_bytes, seen; /* seen: decoded bytes of a 2xx body */
 	struct err stop; /* .code < 0: a callback ended the transfer because of this */
-	bool connected, progressed, body_begun, enough;
+	bool connected, progressed, head_complete, body_begun, enough;
 	int64_t started_ms, connected_ms, progress_ms;
 	int64_t linger_until_ms; /* 0: not finished yet */
 	int sends; /* times libcurl was about to send the request */
@@ -112,10 +113,13 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
 	size_t n = size * count, colon;
 	str line = { p, n };
 
-	if (t->body_begun) /* a trailer */
-		return n;
-	if (str_starts(line, S("HTTP/"))) /* again after a 100 */
+	if (str_starts(line, S("HTTP/"))) { /* again after a 100 */
 		t->out->headers_n = 0;
+		t->head_complete = false;
+	}
+	if (t->head_complete) /* a trailer */
+		return n;
+	t->head_complete = str_trim(line).n == 0;
 	t->header_bytes += n;
 	if (t->header_bytes > HEADER_BYTES_MAX || t->out->headers_n == HEADERS_MAX) {
 		err_set(&t->stop, E_LIMIT, "too many response headers");
@@ -336,9 +340,8 @@ static int wait_some(struct transfer *t, int64_t until_ms, const struct cancel *
 	ms = (cancel_ms < until_ms ? cancel_ms : until_ms) - now;
 	if (ms > POLL_MAX_MS)
 		ms = POLL_MAX_MS;
-	return curl_multi_poll(t->h->multi, fds, n, ms > 0 ? (int)ms : 0, NULL) == CURLM_OK
-		       ? OK
-		       : E_IO;
+	ms = seam_slice(ms > 0 ? (int)ms : 0);
+	return curl_multi_poll(t->h->multi, fds, n, (int)ms, NULL) == CURLM_OK ? OK : E_IO;
 }
 
 /* Drive the transfer to its end; OK with *result of libcurl, or why it was given up. */
@@ -402,6 +405,8 @@ static const struct meaning {
 	{ CURLE_WEIRD_SERVER_REPLY, E_PROTO, "not an HTTP answer", false },
 	{ CURLE_UNSUPPORTED_PROTOCOL, E_PROTO, "not an HTTP answer", false },
 	{ CURLE_BAD_CONTENT_ENCODING, E_PROTO, "broken content encoding", false },
+	/* In truth a header line over libcurl's own limit. */
+	{ CURLE_OUT_OF_MEMORY, E_LIMIT, "too many response headers", false },
 	{ CURLE_URL_MALFORMAT, E_INVAL, "bad URL", false },
 };
 
@@ -409,8 +414,6 @@ static int explain(const struct transfer *t, CURLcode result, struct err *e)
 {
 	long os_errno = 0;
 
-	if (result == CURLE_OUT_OF_MEMORY)
-		abort();
 	if (result == CURLE_COULDNT_CONNECT) {
 		curl_easy_getinfo(t->h->easy, CURLINFO_OS_ERRNO, &os_errno);
 		errno = os_errno ? (int)os_errno : ECONNREFUSED;
@@ -433,6 +436,8 @@ static int outcome(struct transfer *t, CURLcode result, struct err *e)
 		return err_set(e, t->stop.code, "%s", t->stop.msg);
 	if (result != CURLE_OK && !t->enough && !t->linger_until_ms)
 		return explain(t, result, e);
+	if (!t->head_complete) /* libcurl is content with that */
+		return err_set(e, E_IO, "connection closed in the middle of the headers");
 	return OK;
 }
 
