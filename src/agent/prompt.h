@@ -10,6 +10,7 @@
 #ifndef AGENT_PROMPT_H
 #define AGENT_PROMPT_H
 
+#include "mcp/host.h"
 #include "model/model.h"
 #include "store/message.h"
 
@@ -45,12 +46,20 @@ str prompt_collapsed(struct arena *a, str name, size_t chars);
 int64_t prompt_tokens(const struct model_msg *msgs, size_t n);
 
 /* The highest seq to collapse now, 0: none.  Batches: when more than most results are
- * whole, all but the last keep. */
-int64_t prompt_collapse_at(const struct message *rows, size_t n, size_t most, size_t keep);
+ * whole, all but the last keep.  Results from fresh_from on were never sent: they stay. */
+int64_t prompt_collapse_at(const struct message *rows, size_t n, int64_t fresh_from,
+			   size_t most, size_t keep);
 
-/* The seq at which history has to begin so that the finished turns among rows (those with
- * seq < current) fit into max tokens; 0: all fits.  Cuts to half, at a turn's start. */
-int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current, int64_t fixed,
-		      int64_t max);
+struct prompt_budget {
+	int64_t fixed; /* estimated tokens beside the messages */
+	int64_t max_tokens, max_messages; /* of the whole; of finished turns */
+	int64_t max_turns; /* 0: none */
+};
+
+/* Where history has to begin so that the request fits: a seq at the start of a turn, 0 when
+ * all fits.  It cuts to half of the budget, so that the next turns find their prefix again;
+ * rows from current on belong to the running turn and stay. */
+int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current,
+		      const struct prompt_budget *budget);
 
 #endif

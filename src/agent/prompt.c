@@ -1,0 +1,284 @@
+/*
+ * Prompts from rows.  Pure: what is sent depends on the rows and on nothing else, so that a
+ * resumed turn asks exactly what it asked before, and provider caches keep hitting.
+ *
+ * The repair in here is not a second journal: the store keeps calls and results paired.
+ * It is the promise that even a database somebody edited by hand, or one that an interrupted
+ * release left odd, can never produce a request that a provider refuses for ever.
+ */
+#include "agent/prompt.h"
+
+#include "base/date.h"
+#include "text/json.h"
+#include "text/text.h"
+
+#include <string.h>
+
+#define SYSTEM_MAX (4u << 20)
+#define INTERRUPTED "interrupted: no result of this call is known"
+
+str prompt_system(struct arena *a, const struct prompt_system *in)
+{
+	struct buf b = buf_in(a, SYSTEM_MAX);
+
+	buf_add(&b, in->persona);
+	if (in->memory_n) {
+		buf_add(&b, S("\n\nThe persona above outranks anything recalled from memory. "
+			      "If they "
+			      "disagree, say so and follow the persona.\n\n[memory]"));
+		for (size_t i = 0; i < in->memory_n; i++)
+			buf_fmt(&b, "\n- (%.*s) %.*s: %.*s", STRF(in->memory[i].kind),
+				STRF(in->memory[i].subject), STRF(in->memory[i].content));
+	}
+	if (in->summary.n) {
+		buf_add(&b, S("\n\n[session summary]\n"));
+		buf_add(&b, in->summary);
+	}
+	return str_trim(buf_str(&b));
+}
+
+str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_status *servers,
+		   size_t n)
+{
+	static const char *const days[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
+					    "Thursday", "Friday", "Saturday" };
+	struct date d = date_of_ms(now_ms);
+	struct buf b = buf_in(a, 4096);
+
+	buf_fmt(&b, "[context]\nnow: %s %04d-%02d-%02d %02d:%02d UTC", days[d.weekday], d.year,
+		d.month, d.day, d.hour, d.minute);
+	for (size_t i = 0; i < n; i++)
+		if (servers[i].state == MCP_FAILED)
+			buf_fmt(&b, "\ntool server %.*s is down: %.*s", STRF(servers[i].name),
+				STRF(text_line(a, servers[i].note, 120)));
+	return buf_str(&b);
+}
+
+str prompt_collapsed(struct arena *a, str name, size_t chars)
+{
+	return arena_fmt(a, "[tool %.*s: %zu chars, truncated]",
+			 STRF(name.n ? name : S("result")), chars);
+}
+
+/* The repaired list under construction. */
+struct list {
+	struct arena *a;
+	struct model_msg *v;
+	str *text; /* plain text of v[i], for merging */
+	bool *calls;
+	size_t n;
+};
+
+static void push(struct list *l, str role, str wire, str issuer, str text, bool calls)
+{
+	l->v[l->n] = (struct model_msg){ .role = role, .wire = wire, .issuer = issuer };
+	l->text[l->n] = text;
+	l->calls[l->n] = calls;
+	l->n++;
+}
+
+/* A row whose wire JSON cannot be ours is rebuilt from its text. */
+static bool sound(const struct message *m)
+{
+	return str_starts(m->wire, S("{\"role\":\"")) && str_ends(m->wire, S("}"));
+}
+
+static void add_user(struct list *l, const struct message *m)
+{
+	struct arena *a = l->a;
+	str text = m->text, wire = m->wire;
+	bool joined = false;
+
+	if (m->context.n && !m->collapsed) {
+		text = arena_fmt(a, "%.*s\n\n%.*s", STRF(m->text), STRF(m->context));
+		joined = true;
+	}
+	if (l->n && str_eq(l->v[l->n - 1].role, S("user"))) {
+		l->n--;
+		text = arena_fmt(a, "%.*s\n\n%.*s", STRF(l->text[l->n]), STRF(text));
+		joined = true;
+	}
+	if (!joined && !sound(m) && text.n == 0)
+		return;
+	if (joined || !sound(m))
+		wire = model_user_wire(a, text);
+	push(l, S("user"), wire, (str){ 0 }, text, false);
+}
+
+/* The calls of an assistant message, NULL when it has none or is unreadable. */
+static const struct json *calls_of(struct arena *a, const struct message *m)
+{
+	struct json *v;
+
+	if (!sound(m) || !str_has(m->wire, S("\"tool_calls\"")))
+		return NULL;
+	if (json_read(&v, a, m->wire, NULL) < 0)
+		return NULL;
+	const struct json *calls = json_get(v, "tool_calls");
+	return json_is(calls, JSON_ARRAY) && calls->n ? calls : NULL;
+}
+
+static const struct message *result_of(const struct message *rows, size_t n,
+				       const struct message *assistant, int64_t index)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct message *m = &rows[i];
+		if (!str_eq(m->turn_id, assistant->turn_id) || m->round != assistant->round)
+			break;
+		if (str_eq(m->role, S("tool")) && m->index == index)
+			return m;
+	}
+	return NULL;
+}
+
+static void add_result(struct list *l, const struct message *m, const struct json *call)
+{
+	str id = json_str(call, "id"), wire;
+	str name = json_str(json_get(call, "function"), "name");
+
+	if (!m)
+		wire = model_tool_wire(l->a, id, S(INTERRUPTED));
+	else if (m->collapsed)
+		wire = model_tool_wire(l->a, id,
+				       prompt_collapsed(l->a,
+							m->tool_name.n ? m->tool_name : name,
+							m->text.n));
+	else if (sound(m) && str_has(m->wire, id))
+		wire = m->wire;
+	else
+		wire = model_tool_wire(l->a, id, m->text.n ? m->text : S("(no output)"));
+	push(l, S("tool"), wire, (str){ 0 }, (str){ 0 }, false);
+}
+
+/* rows[0] is the assistant message, its results follow. */
+static void add_assistant(struct list *l, const struct message *rows, size_t n)
+{
+	const struct message *m = &rows[0];
+	const struct json *calls = calls_of(l->a, m);
+
+	if (l->n == 0)
+		return; /* a request begins with the user */
+	if (!calls && m->text.n == 0)
+		return; /* neither text nor calls */
+	if (!calls && l->v[l->n - 1].role.n && str_eq(l->v[l->n - 1].role, S("assistant")) &&
+	    !l->calls[l->n - 1]) {
+		l->n--;
+		str text = arena_fmt(l->a, "%.*s\n\n%.*s", STRF(l->text[l->n]), STRF(m->text));
+		push(l, S("assistant"), model_assistant_wire(l->a, text), (str){ 0 }, text,
+		     false);
+		return;
+	}
+	if (!sound(m) || (!calls && str_has(m->wire, S("\"tool_calls\""))))
+		push(l, S("assistant"), model_assistant_wire(l->a, m->text), (str){ 0 },
+		     m->text, false);
+	else
+		push(l, S("assistant"), m->wire, m->issuer, m->text, calls != NULL);
+	int64_t index = 0;
+	for (const struct json *c = calls ? calls->child : NULL; c; c = c->next)
+		add_result(l, result_of(rows + 1, n - 1, m, ++index), c);
+}
+
+/* How many results can come out at most: one per call, and calls hold at least an "id". */
+static size_t capacity(const struct message *rows, size_t n)
+{
+	size_t cap = n + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		str rest = rows[i].wire;
+		if (!str_eq(rows[i].role, S("assistant")) ||
+		    !str_has(rest, S("\"tool_calls\"")))
+			continue;
+		for (size_t at; (at = str_find(rest, S("\"id\""))) != SIZE_MAX; cap++)
+			rest = str_sub(rest, at + 4, rest.n);
+	}
+	return cap;
+}
+
+int prompt_messages(struct arena *a, const struct message *rows, size_t n,
+		    struct model_msg **out, size_t *out_n, struct err *e)
+{
+	size_t cap = capacity(rows, n);
+	struct list l = {
+		.a = a,
+		.v = NEWN(a, struct model_msg, cap),
+		.text = NEWN(a, str, cap),
+		.calls = NEWN(a, bool, cap),
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(rows[i].role, S("user")))
+			add_user(&l, &rows[i]);
+		else if (str_eq(rows[i].role, S("assistant")))
+			add_assistant(&l, rows + i, n - i);
+		/* Tool rows were taken with their assistant message. */
+	}
+	if (l.n == 0)
+		return err_set(e, E_INVAL, "prompt: no user message");
+	*out = l.v;
+	*out_n = l.n;
+	return OK;
+}
+
+int64_t prompt_tokens(const struct model_msg *msgs, size_t n)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += text_tokens(msgs[i].wire);
+	return sum;
+}
+
+int64_t prompt_collapse_at(const struct message *rows, size_t n, int64_t fresh_from,
+			   size_t most, size_t keep)
+{
+	size_t whole = 0;
+
+	for (size_t i = 0; i < n; i++)
+		whole += str_eq(rows[i].role, S("tool")) && !rows[i].collapsed;
+	if (whole <= most)
+		return 0;
+	size_t drop = whole - keep;
+	int64_t at = 0;
+	for (size_t i = 0; i < n && drop; i++) {
+		if (!str_eq(rows[i].role, S("tool")) || rows[i].collapsed)
+			continue;
+		if (rows[i].seq >= fresh_from)
+			break; /* the model has not seen it yet */
+		at = rows[i].seq;
+		drop--;
+	}
+	return at;
+}
+
+static int64_t row_tokens(const struct message *m)
+{
+	if (m->collapsed && str_eq(m->role, S("tool")))
+		return 16;
+	return text_tokens(m->wire) + (m->collapsed ? 0 : text_tokens(m->context));
+}
+
+int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current,
+		      const struct prompt_budget *budget)
+{
+	int64_t tokens = budget->fixed, messages = 0, turns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		tokens += row_tokens(&rows[i]);
+		messages += rows[i].seq < current;
+		turns += str_eq(rows[i].role, S("user")) && rows[i].seq < current;
+	}
+	if (tokens <= budget->max_tokens && messages <= budget->max_messages &&
+	    (budget->max_turns == 0 || turns <= budget->max_turns))
+		return 0;
+	for (size_t i = 0; i < n && rows[i].seq < current; i++) {
+		bool starts = i == 0 || !str_eq(rows[i].turn_id, rows[i - 1].turn_id);
+		if (starts && i && tokens <= budget->max_tokens / 2 &&
+		    messages <= budget->max_messages / 2 &&
+		    (budget->max_turns == 0 || turns <= budget->max_turns / 2))
+			return rows[i].seq;
+		tokens -= row_tokens(&rows[i]);
+		messages--;
+		turns -= str_eq(rows[i].role, S("user"));
+	}
+	return current;
+}

@@ -1,0 +1,213 @@
+/*
+ * Slash commands.  A command is a whole message: a word with a slash and, where its row
+ * says so, arguments; anything else that begins with a slash is text for the model.
+ * Control words act in the transaction that records them (see store/inbox); the rest only
+ * read and are answered beside whatever turn runs.
+ */
+#include "agent/slash.h"
+
+#include "agent/internal.h"
+#include "agent/prompt.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "text/text.h"
+
+enum args { ARGS_NONE, ARGS_OPTIONAL, ARGS_REQUIRED };
+
+struct ask {
+	struct agent *ag;
+	str channel, address, args;
+	struct arena *a;
+};
+
+static str run_help(const struct ask *q);
+static str run_status(const struct ask *q);
+static str run_tools(const struct ask *q);
+static str run_perf(const struct ask *q);
+
+static const struct slash {
+	const char *name;
+	enum args args;
+	str (*run)(const struct ask *q); /* NULL: a control word */
+	enum control control;
+	const char *help; /* NULL: an alias, not listed */
+} table[] = {
+	{ "help", ARGS_NONE, run_help, 0, "this list" },
+	{ "new", ARGS_NONE, NULL, CONTROL_NEW, "forget this conversation and start afresh" },
+	{ "clear", ARGS_NONE, NULL, CONTROL_NEW, NULL },
+	{ "status", ARGS_NONE, run_status, 0, "uptime, model, history, tools, tokens" },
+	{ "tools", ARGS_NONE, run_tools, 0, "every tool the model can call" },
+	{ "stop", ARGS_NONE, NULL, CONTROL_STOP, "end the running turn, drop what waits" },
+	{ "cancel", ARGS_NONE, NULL, CONTROL_STOP, NULL },
+	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
+};
+
+static const struct slash *find(str text, struct arena *a, str *args)
+{
+	str word;
+
+	if (!text_slash(a, text, (str){ 0 }, &word, args))
+		return NULL;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		if (!str_eq(word, str_of(table[i].name)))
+			continue;
+		bool fits = table[i].args == ARGS_OPTIONAL ||
+			    (args->n > 0) == (table[i].args == ARGS_REQUIRED);
+		return fits ? &table[i] : NULL;
+	}
+	return NULL;
+}
+
+int slash_control(str text, struct arena *a, enum control *what)
+{
+	str args;
+	const struct slash *s = find(text, a, &args);
+
+	if (!s || s->run)
+		return E_NOENT;
+	*what = s->control;
+	return OK;
+}
+
+str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef)
+{
+	str queued = ef->dropped
+			     ? arena_fmt(a, " %lld waiting message%s dropped.",
+					 (long long)ef->dropped, ef->dropped == 1 ? "" : "s")
+			     : S("");
+
+	if (what == CONTROL_NEW)
+		return arena_fmt(a, "session reset%s%.*s",
+				 ef->turn_id.n ? "; the running turn was stopped." : ".",
+				 STRF(queued));
+	if (ef->turn_id.n)
+		return arena_fmt(a, "stopping…%.*s", STRF(queued));
+	return ef->dropped ? str_trim(queued) : S("nothing is running.");
+}
+
+bool slash_command(struct agent *ag, str channel, str address, str text, struct arena *a,
+		   str *reply)
+{
+	str args;
+	const struct slash *s = find(text, a, &args);
+
+	if (!s || !s->run)
+		return false;
+	*reply = s->run(&(struct ask){ ag, channel, address, args, a });
+	return true;
+}
+
+static str run_help(const struct ask *q)
+{
+	struct buf b = buf_in(q->a, 8192);
+
+	for (size_t i = 0; i < COUNT(table); i++)
+		if (table[i].help)
+			buf_fmt(&b, "%s/%s: %s", b.n ? "\n" : "", table[i].name, table[i].help);
+	return buf_str(&b);
+}
+
+static str run_perf(const struct ask *q)
+{
+	return agent_perf_text(q->ag, q->a);
+}
+
+static str uptime(struct arena *a, int64_t ms)
+{
+	long long s = (long long)(ms / 1000);
+
+	if (s >= 86400)
+		return arena_fmt(a, "%lldd%lldh", s / 86400, s / 3600 % 24);
+	if (s >= 3600)
+		return arena_fmt(a, "%lldh%lldm", s / 3600, s / 60 % 60);
+	return s >= 60 ? arena_fmt(a, "%lldm%llds", s / 60, s % 60) : arena_fmt(a, "%llds", s);
+}
+
+static void add_servers(struct buf *b, const struct ask *q)
+{
+	static const char *const word[] = { "starting", "ready", "down", "stopped" };
+	struct mcp_server_status *v;
+	size_t n = 0;
+
+	if (q->ag->opt.host)
+		mcp_host_status(q->ag->opt.host, q->a, &v, &n);
+	for (size_t i = 0; i < n; i++) {
+		buf_fmt(b, "\nserver %.*s: %s, %zu of %zu tools", STRF(v[i].name),
+			word[v[i].state], v[i].published, v[i].listed);
+		if (v[i].restarts)
+			buf_fmt(b, ", %lld restarts", (long long)v[i].restarts);
+		if (v[i].note.n)
+			buf_fmt(b, " (%.*s)", STRF(text_line(q->a, v[i].note, 160)));
+	}
+}
+
+static void add_session(struct buf *b, const struct ask *q)
+{
+	struct store *db = q->ag->opt.store;
+	struct session s = { 0 };
+	struct message *rows;
+	struct model_msg *msgs;
+	size_t n = 0, msgs_n = 0;
+	struct err e = { 0 };
+
+	int rc = store_session_find(db, q->channel, q->address, q->a, &s, &e);
+	if (rc == OK && store_history(db, &s, 10000, q->a, &rows, &n, &e) == OK && n > 0)
+		rc = prompt_messages(q->a, rows, n, &msgs, &msgs_n, &e);
+	if (rc < 0 && rc != E_NOENT)
+		log_warn("status.session", "err=%.*s", STRF(log_q(q->a, str_of(e.msg))));
+	int64_t tokens = msgs_n ? prompt_tokens(msgs, msgs_n) : 0;
+	buf_fmt(b, "\nsession=%.*s\nhistory_messages=%zu\nhistory_est_tokens=%lld (estimate)",
+		STRF(s.id.n ? s.id : S("none yet")), n, (long long)tokens);
+	if (s.prompt_tokens || s.completion_tokens)
+		buf_fmt(b, "\nsession_tokens: prompt %lld, completion %lld (as reported)",
+			(long long)s.prompt_tokens, (long long)s.completion_tokens);
+}
+
+static str run_status(const struct ask *q)
+{
+	struct buf b = buf_in(q->a, 65536);
+	struct agent *ag = q->ag;
+	struct snapshot *snap = agent_snapshot_get(ag);
+	struct toolset set = { 0 };
+	struct usage u = { 0 };
+	struct err e = { 0 };
+
+	tools_snapshot(ag->opt.tools, q->a, &set);
+	buf_fmt(&b, "gantry %s\nuptime=%.*s\nmodel=%.*s", ag->opt.version,
+		STRF(uptime(q->a, clock_now_ms() - ag->started_at_ms)),
+		STRF(snap->cfg->model.name));
+	agent_snapshot_put(ag, snap);
+	add_session(&b, q);
+	buf_fmt(&b, "\ntools=%zu\nschema_est_tokens=%lld (estimate)", set.n,
+		(long long)toolset_tokens(&set));
+	add_servers(&b, q);
+	if (store_usage(ag->opt.store, ag->started_at_ms, &u, &e) == OK)
+		buf_fmt(&b,
+			"\nsince start: turns %lld, model calls %lld, tool calls %lld, tokens: "
+			"prompt "
+			"%lld (cached %lld), completion %lld",
+			(long long)u.turns, (long long)u.model_calls, (long long)u.tool_calls,
+			(long long)u.prompt_tokens, (long long)u.cached_tokens,
+			(long long)u.completion_tokens);
+	return buf_str(&b);
+}
+
+static str run_tools(const struct ask *q)
+{
+	struct buf b = buf_in(q->a, 1u << 20);
+	struct toolset set = { 0 };
+
+	tools_snapshot(q->ag->opt.tools, q->a, &set);
+	if (set.n == 0)
+		return S("tools: (none)");
+	buf_fmt(&b, "tools (%zu, about %lld tokens of schema, estimated):", set.n,
+		(long long)toolset_tokens(&set));
+	for (size_t i = 0; i < set.n; i++) {
+		const struct tool_spec *t = &set.v[i];
+		buf_fmt(&b, "\n- %.*s", STRF(t->name));
+		if (t->server.n)
+			buf_fmt(&b, "  (server=%.*s tool=%.*s)", STRF(t->server),
+				STRF(t->tool));
+	}
+	return buf_str(&b);
+}
