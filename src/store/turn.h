@@ -28,6 +28,7 @@ struct turn {
 	int64_t epoch; /* of the session when it was claimed */
 	str kind, sender; /* of its first inbox row */
 	str channel, address, reply_to;
+	str owner; /* "": any daemon's; else the instance it is reserved for (cli) */
 	int attempts; /* claims since the last journaled step, this one included */
 	bool resumed; /* it has rows from an earlier run */
 	int64_t started_at_ms;
@@ -71,7 +72,8 @@ struct turn_finish {
 int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_finish *f,
 		      struct err *e) MUSTUSE;
 
-/* Give a turn back unfinished (shutdown): ready again, this claim not counted. */
+/* Give a turn back unfinished (shutdown): ready again, this claim not counted; its running
+ * calls are treated as in store_recover(). */
 int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
 /* Has a control word asked the turn to end? */
