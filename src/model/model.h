@@ -130,4 +130,7 @@ str model_user_wire(struct arena *a, str text);
 str model_assistant_wire(struct arena *a, str text);
 str model_tool_wire(struct arena *a, str call_id, str content);
 
+/* An assistant message with calls that we made out of its text (see agent/salvage). */
+str model_calls_wire(struct arena *a, str text, const struct model_call *calls, size_t n);
+
 #endif
