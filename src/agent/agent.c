@@ -5,10 +5,9 @@
 #include "agent/internal.h"
 
 #include "agent/persona.h"
+#include "base/buf.h"
 #include "os/clock.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int snapshot_new(struct snapshot **out, const struct config *cfg, struct err *e)
@@ -44,9 +43,9 @@ int agent_open(struct agent **out, const struct agent_opt *opt, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	struct agent *ag = calloc(1, sizeof *ag);
-	if (!ag)
-		abort();
+	struct arena a = { 0 };
+	struct agent *ag = NEW(&a, struct agent);
+	ag->arena = a; /* it holds itself */
 	ag->opt = *opt;
 	ag->started_at_ms = clock_now_ms();
 	ag->now = s;
@@ -61,7 +60,8 @@ void agent_close(struct agent *ag)
 		return;
 	agent_snapshot_put(ag, ag->now);
 	(void)pthread_mutex_destroy(&ag->lock);
-	free(ag);
+	struct arena a = ag->arena;
+	arena_free(&a);
 }
 
 struct snapshot *agent_snapshot_get(struct agent *ag)

@@ -30,6 +30,7 @@ struct perf {
 #define PERF_RING 12
 
 struct agent {
+	struct arena arena;
 	struct agent_opt opt;
 	int64_t started_at_ms;
 	pthread_mutex_t lock; /* guards now and the ring */

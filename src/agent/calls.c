@@ -1,0 +1,253 @@
+/*
+ * The tool calls of a round.  Those that may run do so at once, side by side, each on a
+ * thread of its own that journals its own result; those that have to be asked about are
+ * asked one after the other meanwhile.  A result is committed as soon as it is there, so a
+ * crash between two results loses neither.
+ */
+#include "agent/run.h"
+
+#include "base/utf.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/thread.h"
+#include "text/text.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define PARALLEL 8
+
+struct slot {
+	struct run *r;
+	struct call *call;
+	const struct tool_spec *spec;
+	bool last; /* of its round */
+	struct thread thread;
+	int rc; /* of the journal, not of the tool */
+	struct err err;
+};
+
+void run_trace(const struct run *r, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!r->io || !r->io->on_trace)
+		return;
+	va_start(ap, fmt);
+	int n = vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		r->io->on_trace(r->io->arg, utf_head(str_of(line), sizeof line - 1));
+}
+
+str run_result_wire(const struct run *r, struct arena *ra, const struct call *call, bool last)
+{
+	int64_t max = r->snap->cfg->limits.tool_max_iterations, warn = max * 7 / 10;
+	str text = call->result;
+
+	/* On the results of one round only, so that it is told once and stays in place. */
+	if (last && call->round == warn && max > warn)
+		text = arena_fmt(
+			ra,
+			"%.*s\n\n[note: %lld of %lld tool rounds are used, %lld remain; "
+			"finish in time]",
+			STRF(text), (long long)warn, (long long)max, (long long)(max - warn));
+	return model_tool_wire(ra, call->provider_id, text);
+}
+
+static int journal_result(struct slot *s, struct arena *a, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	s->call->result_wire = run_result_wire(s->r, a, s->call, s->last);
+	/* Not under the turn's token: a result that exists is written even when the turn was
+	 * cancelled meanwhile. */
+	if ((rc = store_begin(&tx, s->r->ag->opt.store, NULL, e)) < 0 ||
+	    (rc = store_call_finish(&tx, s->r->t->id, s->call, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+static void trace_end(const struct slot *s)
+{
+	const struct call *c = s->call;
+	long long ms = (long long)c->duration_ms;
+	bool full = str_eq(s->r->snap->cfg->agent.tool_trace, S("full"));
+	const char *mark = c->state == CALL_DONE ? "✓" : "✗";
+
+	if (str_eq(s->r->snap->cfg->agent.tool_trace, S("off")))
+		return;
+	if (full)
+		run_trace(s->r, "%s %.*s %lld ms, %zu chars", mark, STRF(c->name), ms,
+			  utf_count(c->result));
+	else
+		run_trace(s->r, "%s %.*s", mark, STRF(c->name.n ? c->name : c->requested));
+}
+
+static void on_progress(void *arg, str call_id, double done, double total, str message)
+{
+	const struct run *r = arg;
+
+	(void)call_id;
+	if (total > 0)
+		run_trace(r, "… %.0f%% %.*s", done * 100 / total, STRF(message));
+	else if (message.n)
+		run_trace(r, "… %.*s", STRF(message));
+}
+
+/* Run one admitted call and journal what came of it.  After a shutdown nothing is written:
+ * the row stays as it is and recovery decides. */
+static void *slot_main(void *arg)
+{
+	struct slot *s = arg;
+	struct run *r = s->r;
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct tool_ctx ctx = {
+		.turn_id = r->t->id,
+		.session_id = r->t->session.id,
+		.channel = r->t->channel,
+		.address = r->t->address,
+		.requester = r->t->sender,
+		.on_progress = on_progress,
+		.arg = r,
+	};
+	struct err why = { 0 };
+
+	log_turn(r->t->id.p);
+	if (str_eq(r->snap->cfg->agent.tool_trace, S("full")))
+		run_trace(r, "→ %.*s %.*s", STRF(s->call->name),
+			  STRF(text_line(&a, s->call->args, 120)));
+	int rc = tools_run(r->ag->opt.tools, s->spec, s->call, &ctx, &a, r->token, &why);
+	if (rc < 0 && cancel_reason(r->token) == CANCEL_SHUTDOWN)
+		return NULL;
+	if (rc < 0 && rc != E_CANCELED)
+		log_warn("tool.failed", "tool=%.*s err=%.*s", STRF(s->call->name),
+			 STRF(log_q(&a, str_of(why.msg))));
+	log_info("tool.done", "tool=%.*s state=%d ms=%lld chars=%zu", STRF(s->call->name),
+		 s->call->state, (long long)s->call->duration_ms, s->call->result.n);
+	s->rc = journal_result(s, &a, &s->err);
+	trace_end(s);
+	/* The result lives in this thread's arena; the rows are read again. */
+	s->call->result = s->call->result_wire = (str){ 0 };
+	return NULL;
+}
+
+/* Ask about a planned call; afterwards it is running, or has its refusal journaled. */
+static int ask(struct slot *s, struct arena *ra, struct err *e)
+{
+	struct run *r = s->r;
+	struct approver *by = r->io && r->io->approver ? r->io->approver : &approver_deny_all;
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = tools_ask(r->ag->opt.tools, s->spec, s->call, by, ra, r->token, e);
+
+	if (rc < 0)
+		return rc;
+	if (s->call->state != CALL_RUNNING)
+		return journal_result(s, ra, e);
+	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = store_call_start(&tx, r->t->id, s->call, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+static int launch(struct slot *s, struct err *e)
+{
+	return thread_start(&s->thread, "tool", slot_main, s, e);
+}
+
+static const struct tool_spec *spec_of(const struct toolset *set, str name)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (str_eq(set->v[i].name, name))
+			return &set->v[i];
+	return NULL;
+}
+
+/* Tools may be gone, and policy may have changed, since the call was planned. */
+static int admit_again(struct slot *s, struct arena *ra, struct err *e)
+{
+	struct run *r = s->r;
+
+	s->spec = spec_of(&r->set, s->call->name);
+	if (!r->t->resumed)
+		return OK;
+	enum call_state was = s->call->state;
+	s->spec = tools_admit(r->ag->opt.tools, &r->set, s->call, ra);
+	if (s->call->state == CALL_RUNNING && was == CALL_PLANNED) {
+		SCOPED(store_rollback) struct tx tx = { 0 };
+		int rc;
+		if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+		    (rc = store_call_start(&tx, r->t->id, s->call, e)) < 0)
+			return rc;
+		return store_commit(&tx, e);
+	}
+	return OK;
+}
+
+static bool open_call(const struct call *c)
+{
+	return c->state == CALL_PLANNED || c->state == CALL_RUNNING;
+}
+
+/* One window of at most PARALLEL calls. */
+static int run_window(struct run *r, struct slot *slots, size_t n, struct arena *ra,
+		      struct err *e)
+{
+	int rc = OK;
+
+	for (size_t i = 0; i < n && rc == OK; i++) {
+		if ((rc = admit_again(&slots[i], ra, e)) < 0)
+			break;
+		if (slots[i].call->state == CALL_RUNNING)
+			rc = launch(&slots[i], e);
+	}
+	for (size_t i = 0; i < n && rc == OK; i++) {
+		if (slots[i].thread.running)
+			continue;
+		if (slots[i].call->state == CALL_PLANNED)
+			rc = ask(&slots[i], ra, e);
+		else
+			rc = journal_result(&slots[i], ra, e);
+		if (rc == OK && slots[i].call->state == CALL_RUNNING)
+			rc = launch(&slots[i], e);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!slots[i].thread.running)
+			continue;
+		thread_join(&slots[i].thread);
+		if (rc == OK && slots[i].rc < 0) {
+			rc = slots[i].rc;
+			*e = slots[i].err;
+		}
+	}
+	return rc;
+}
+
+int run_calls(struct run *r, struct arena *ra, struct err *e)
+{
+	struct slot slots[PARALLEL];
+	int64_t began = clock_mono_ms();
+	int rc = OK;
+
+	for (size_t i = 0; i < r->calls_n && rc == OK;) {
+		size_t n = 0;
+		for (; i < r->calls_n && n < PARALLEL; i++) {
+			struct call *c = &r->calls[i];
+			bool last = i + 1 == r->calls_n || r->calls[i + 1].round != c->round;
+			if (open_call(c))
+				slots[n++] = (struct slot){ .r = r, .call = c, .last = last };
+		}
+		if (n == 0)
+			break;
+		if ((int64_t)n > r->perf.max_batch)
+			r->perf.max_batch = (int64_t)n;
+		rc = run_window(r, slots, n, ra, e);
+		if (rc == OK)
+			rc = cancel_check(r->token, e);
+	}
+	r->perf.tool_ms += clock_mono_ms() - began;
+	return rc;
+}

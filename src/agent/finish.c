@@ -1,0 +1,213 @@
+/*
+ * The end of a turn: step (e) of the journal.  One transaction holds the final answer, its
+ * outbox row and the inbox rows it consumed, so either the user gets the answer and the
+ * message counts as handled, or neither.
+ */
+#include "agent/run.h"
+
+#include "os/log.h"
+#include "store/outbox.h"
+#include "text/text.h"
+
+#define NOTE_MAX 8192
+
+int run_model_rows(struct run *r, struct tx *tx, struct err *e)
+{
+	for (size_t i = 0; i < r->model_rows_n; i++) {
+		int rc = store_model_call(tx, r->t->id, &r->model_rows[i], e);
+		if (rc < 0)
+			return rc;
+	}
+	return OK;
+}
+
+static const char *state_word(enum call_state s)
+{
+	switch (s) {
+	case CALL_DONE:
+		return "done";
+	case CALL_FAILED:
+		return "failed";
+	case CALL_DENIED:
+		return "not permitted, not run";
+	case CALL_CANCELED:
+		return "cancelled, may have happened in part";
+	case CALL_PLANNED:
+		return "not run";
+	default:
+		return "interrupted, may or may not have happened";
+	}
+}
+
+/* What later prompts are told of a turn that ran tools but came to no answer. */
+static str note_of(struct arena *a, const struct call *calls, size_t n, const char *why)
+{
+	struct buf b = buf_in(a, NOTE_MAX);
+
+	buf_fmt(&b, "[%s. Tool calls made before that:", why);
+	for (size_t i = 0; i < n && b.n < NOTE_MAX / 2; i++)
+		buf_fmt(&b, "\n- %.*s %.*s: %s", STRF(calls[i].requested),
+			STRF(text_line(a, calls[i].args, 160)), state_word(calls[i].state));
+	buf_add(&b, S("]"));
+	return buf_str(&b);
+}
+
+static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, struct err *e)
+{
+	struct outbox_new row = {
+		.session_id = r->t->session.id,
+		.turn_id = r->t->id,
+		.channel = r->t->channel,
+		.address = r->t->address,
+		.kind = str_of(kind),
+		.text = text,
+		.reply_to = r->t->reply_to,
+		.owner = r->t->owner,
+	};
+	int64_t id;
+
+	return store_outbox_add(tx, &row, &id, e);
+}
+
+/* Close the turn without an answer; text is told to the user, "" nothing. */
+static int close_turn(struct run *r, enum turn_end end, const char *why, str error, str text,
+		      struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct turn_finish f = { .end = end, .history = HISTORY_NONE, .error = error };
+	struct message *rows;
+	struct call *calls;
+	size_t rows_n, calls_n;
+	int rc = store_turn_load(r->ag->opt.store, r->t->id, &a, &rows, &rows_n, &calls,
+				 &calls_n, e);
+
+	if (rc < 0)
+		return rc;
+	bool ran = false;
+	for (size_t i = 0; i < calls_n; i++)
+		ran |= calls[i].state != CALL_PLANNED && calls[i].state != CALL_DENIED;
+	if (ran) {
+		f.history = HISTORY_NOTE;
+		f.note = model_assistant_wire(&a, note_of(&a, calls, calls_n, why));
+	}
+	/* Not under the turn's token, which may be what ended it. */
+	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
+	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
+		return rc;
+	if (text.n && (rc = reply_row(r, &tx, "reply", text, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+/* What the user is told beyond the stored answer. */
+static str with_notices(struct run *r)
+{
+	static const char *const landing[] = {
+		[LAND_ROUNDS] = "the limit of tool rounds was reached",
+		[LAND_CALLS] = "the limit of tool calls was reached",
+		[LAND_TOKENS] = "the limit of tokens was reached",
+		[LAND_TIME] = "the time limit was reached",
+		[LAND_LOOP] = "the same tool call kept giving the same result",
+		[LAND_MEMORY] = "the turn grew too large",
+	};
+	str text = r->text;
+
+	if (r->finish == MODEL_LENGTH)
+		text = arena_fmt(r->a,
+				 "%.*s\n\n[the answer was cut off by the model's length limit]",
+				 STRF(text));
+	if (r->finish == MODEL_FILTER)
+		text = arena_fmt(r->a,
+				 "%.*s\n\n[response withheld or cut short by the provider's "
+				 "content filter]",
+				 STRF(text));
+	if (r->landing != LAND_NO)
+		text = arena_fmt(r->a, "%.*s\n\n[tool use ended early: %s]", STRF(text),
+				 landing[r->landing]);
+	return str_trim(text);
+}
+
+int run_finish_done(struct run *r, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct turn_finish f = {
+		.end = TURN_DONE,
+		.history = HISTORY_FULL,
+		.final_wire = r->wire,
+		.final_text = r->text,
+		.issuer = r->issuer,
+		.round = r->round + 1,
+	};
+	int rc;
+
+	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
+		return rc;
+	if (!text_silent(r->text) && (rc = reply_row(r, &tx, "reply", with_notices(r), e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+int run_finish_canceled(struct run *r, enum cancel_reason why, struct err *e)
+{
+	if (why == CANCEL_DEADLINE)
+		return close_turn(
+			r, TURN_FAILED, "The turn ran into its time limit", S("time limit"),
+			S("I ran out of time on this and stopped. What was done so far is "
+			  "kept; ask again to go on."),
+			e);
+	return close_turn(r, TURN_CANCELED, "The user stopped this turn", S("canceled"),
+			  (str){ 0 }, e);
+}
+
+int run_finish_given_up(struct run *r, struct err *e)
+{
+	return close_turn(
+		r, TURN_GIVEN_UP, "The program was interrupted again and again here",
+		S("given up after repeated interruptions"),
+		S("I gave up on this message: the program was interrupted again and again "
+		  "while working on it."),
+		e);
+}
+
+static str apology(struct run *r, const struct model_failure *fail, const char *why)
+{
+	struct arena *a = r->a;
+	str line = text_line(a, text_redact(a, str_of(why)), 300);
+
+	switch (fail->kind) {
+	case MODEL_AUTH:
+		return arena_fmt(a, "The model refused our key: %.*s", STRF(line));
+	case MODEL_RATE_LIMIT:
+		if (fail->retry_after_ms > 0)
+			return arena_fmt(
+				a,
+				"The model is over its rate limit; try again in %lld s. %.*s",
+				(long long)((fail->retry_after_ms + 999) / 1000), STRF(line));
+		return arena_fmt(a, "The model is over its rate limit: %.*s", STRF(line));
+	case MODEL_CONTEXT_LENGTH:
+		return arena_fmt(a,
+				 "This is too long for the model, even after shortening; /new "
+				 "starts afresh. %.*s",
+				 STRF(line));
+	case MODEL_BAD_REQUEST:
+		return arena_fmt(a, "The model refused the request: %.*s", STRF(line));
+	default:
+		return arena_fmt(a, "The model could not be reached or did not answer: %.*s",
+				 STRF(line));
+	}
+}
+
+int run_finish_failed(struct run *r, const struct model_failure *fail, const struct err *why,
+		      struct err *e)
+{
+	str error = arena_fmt(r->a, "%s: %s", model_kind_word(fail->kind), why->msg);
+
+	log_warn("turn.failed", "kind=%s err=%.*s", model_kind_word(fail->kind),
+		 STRF(log_q(r->a, str_of(why->msg))));
+	return close_turn(r, TURN_FAILED, "This turn failed", error, apology(r, fail, why->msg),
+			  e);
+}

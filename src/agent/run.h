@@ -1,0 +1,86 @@
+/*
+ * agent/run: the state of one running turn, shared by turn.c, calls.c, ask.c and finish.c.
+ *
+ * Two arenas: the turn's, for what lives to its end, and the round's, which is freed after
+ * each model call and its tools, so that a long turn stays small.
+ */
+#ifndef AGENT_RUN_H
+#define AGENT_RUN_H
+
+#include "agent/internal.h"
+
+/* Why tools are withheld from the last request of a turn. */
+enum landing {
+	LAND_NO,
+	LAND_ROUNDS,
+	LAND_CALLS,
+	LAND_TOKENS,
+	LAND_TIME,
+	LAND_LOOP,
+	LAND_MEMORY
+};
+
+struct run {
+	struct agent *ag;
+	const struct turn *t;
+	const struct turn_io *io;
+	struct snapshot *snap;
+	struct cancel *token; /* the turn's: deadline, and the chain above */
+	struct arena *a; /* the turn's */
+
+	struct toolset set;
+	struct model_tool *tools;
+	int64_t set_tokens;
+	str tools_json;
+	str system;
+	str issuer;
+	struct model_quirks quirks;
+
+	struct message *history;
+	size_t history_n;
+	int64_t history_from; /* seq; rows before it are cut */
+
+	/* The turn's own rows, loaded again each round, in the round's arena. */
+	struct message *rows;
+	size_t rows_n;
+	struct call *calls;
+	size_t calls_n;
+
+	int64_t round; /* of the last assistant message */
+	int64_t tokens; /* used by this turn, as reported or estimated */
+	int64_t started_ms; /* monotonic */
+	enum landing landing;
+	bool nudged, shrunk;
+	str nudge; /* trailing note for the next request only, "" none */
+	str prose; /* latest prose beside tool calls */
+
+	bool done; /* the answer is there: */
+	str text, wire;
+	enum model_finish finish;
+
+	struct model_row *model_rows; /* not yet written; in the turn's arena */
+	size_t model_rows_n, model_rows_cap;
+	struct perf perf;
+};
+
+/* calls.c: ask for, run and journal every call of the turn that has no result yet. */
+int run_calls(struct run *r, struct arena *ra, struct err *e) MUSTUSE;
+/* The tool message of a result, with the budget note where one is due. */
+str run_result_wire(const struct run *r, struct arena *ra, const struct call *call, bool last);
+
+/* ask.c: one request; a step with calls is journaled, an answer is left in r. */
+int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e) MUSTUSE;
+
+/* finish.c: step (e), whatever became of the turn. */
+int run_finish_done(struct run *r, struct err *e) MUSTUSE;
+int run_finish_canceled(struct run *r, enum cancel_reason why, struct err *e) MUSTUSE;
+int run_finish_failed(struct run *r, const struct model_failure *fail, const struct err *why,
+		      struct err *e) MUSTUSE;
+int run_finish_given_up(struct run *r, struct err *e) MUSTUSE;
+
+/* Write the model calls that are not in the database yet. */
+int run_model_rows(struct run *r, struct tx *tx, struct err *e) MUSTUSE;
+
+void run_trace(const struct run *r, const char *fmt, ...) PRINTF(2, 3);
+
+#endif
