@@ -193,8 +193,7 @@ static bool open_call(const struct call *c)
 }
 
 /* One window of at most PARALLEL calls. */
-static int run_window(struct run *r, struct slot *slots, size_t n, struct arena *ra,
-		      struct err *e)
+static int run_window(struct slot *slots, size_t n, struct arena *ra, struct err *e)
 {
 	int rc = OK;
 
@@ -244,7 +243,7 @@ int run_calls(struct run *r, struct arena *ra, struct err *e)
 			break;
 		if ((int64_t)n > r->perf.max_batch)
 			r->perf.max_batch = (int64_t)n;
-		rc = run_window(r, slots, n, ra, e);
+		rc = run_window(slots, n, ra, e);
 		if (rc == OK)
 			rc = cancel_check(r->token, e);
 	}
