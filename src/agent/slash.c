@@ -10,6 +10,7 @@
 #include "agent/prompt.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "store/state.h"
 #include "text/text.h"
 
 enum args { ARGS_NONE, ARGS_OPTIONAL, ARGS_REQUIRED };
