@@ -16,7 +16,7 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     log {text}           a log notification, then the result
     die {}               exits in the middle of the call
     die_once {flag}      likewise, once: the file flag says that it did
-    hang {}              never answers                pid {}            the process id
+    hang {}              never answers                pid {}, cwd {}    of this process
 
 Tricks (--do), each for itself or together:
     silent               never answers anything (also not EOF of stdin: see ignore-eof)
@@ -89,6 +89,7 @@ TOOLS = {
     "die_once": ("Exit in the first call.", schema("flag", flag=STR)),
     "hang": ("Never answer.", schema()),
     "pid": ("The process id.", schema()),
+    "cwd": ("The working directory.", schema()),
 }
 ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "idempotentHint": True},
                "count": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}}
@@ -331,6 +332,9 @@ class Server:
 
     def tool_pid(self, args, msg):
         return text(str(os.getpid()))
+
+    def tool_cwd(self, args, msg):
+        return text(os.getcwd())
 
     def tool_late(self, args, msg):
         return text("late tool ran")

@@ -23,6 +23,7 @@ from . import mcp_check
 from .process import (Proc, Result, become_subreaper, command_of, descendants, reap_orphans,
                       wait_gone)
 from .terminal import Terminal
+from .watch import wait_files
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
 FAKES = TREE / "tests" / "scenes" / "fakes"
@@ -238,7 +239,12 @@ class Mcp:
         return mcp_check.received(self.logs[name], method) if self.logs[name].exists() else []
 
     def events(self, name="srv"):
-        return [r["raw"] for r in mcp_check.read_log(self.logs[name]) if r["dir"] == "event"]
+        log = self.logs[name]
+        return [r["raw"] for r in mcp_check.read_log(log) if r["dir"] == "event"] if log.exists() else []
+
+    def wait(self, test, what, seconds=None):
+        """Wait until test() holds, which looks at logs or the ledger."""
+        return wait_files(self.gantry.dir, test, what, seconds)
 
     def ledger_lines(self):
         return self.ledger.read_text(encoding="utf-8").splitlines() if self.ledger.exists() else []

@@ -49,8 +49,9 @@ def _by_schema(revision, name, value, where):
 
 
 def read_log(path):
-    with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f]
+    """The rows so far; a line that is still being written is not one yet."""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return [json.loads(line) for line in f if line.endswith("\n")]
 
 
 def _one(msg, where, state, bad):

@@ -1,6 +1,8 @@
 """Watchdogs.  A scene waits for the thing itself; the watchdog only ends a hung one."""
 
+import ctypes
 import os
+import select
 import threading
 import time
 
@@ -74,3 +76,30 @@ class Gate:
 
     def is_open(self):
         return self._open.is_set()
+
+
+IN_MODIFY, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x2, 0x80, 0x100, 0x200
+
+
+def wait_files(folder, test, what, seconds=None):
+    """Wait until test() is true, looking again whenever a file in folder changes; its value."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(str(folder)),
+                                        IN_MODIFY | IN_MOVED_TO | IN_CREATE | IN_DELETE) < 0:
+        raise OSError(ctypes.get_errno(), "inotify on %s" % folder)
+    end = time.monotonic() + limit(seconds if seconds is not None else 20.0)
+    try:
+        while True:
+            value = test()
+            if value:
+                return value
+            ready, _, _ = select.select([fd], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                raise Hung("gave up waiting for %s" % what)
+            try:
+                os.read(fd, 65536)
+            except BlockingIOError:
+                pass
+    finally:
+        os.close(fd)

@@ -1,0 +1,235 @@
+"""Every wait can be cancelled: by /stop, by SIGTERM, by a deadline; and nothing is lost by it."""
+
+import json
+import signal
+import socket
+
+import pytest
+
+from fakes.model import Reply, call
+from harness.fixtures import binary
+from harness.process import Proc
+from harness.watch import Gate
+
+pytestmark = pytest.mark.concurrency
+
+
+def silent_listener():
+    """A socket that accepts connections into its backlog and never reads."""
+    s = socket.socket()
+    s.bind(("127.0.0.1", 0))
+    s.listen(5)
+    return s
+
+
+PLACES = ["start", "headers", "first", 400]
+
+
+@pytest.mark.parametrize("at", PLACES)
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_stop_ends_a_turn_wherever_the_model_is(gantry, model, at, stream):
+    gate = Gate()
+    model.reply("never to be seen, however long this answer may become", gate=gate, gate_at=at)
+    model.reply("next")
+    d = gantry.daemon(STREAM_REPLIES=stream)
+    d.send("go")
+    gate.wait_reached()
+    d.send("/stop")
+    model.wait_dropped(model.requests[0])
+    d.send("and now")
+    d.out.wait("next\n")
+    d.finish()
+    assert "never to be seen" not in "".join(str(m["content"]) for m in model.last.messages)
+
+
+@pytest.mark.parametrize("at", PLACES)
+def test_sigterm_ends_a_hanging_turn_and_the_next_start_answers(gantry, model, at):
+    gate = Gate()
+    model.reply("never", gate=gate, gate_at=at)
+    d = gantry.daemon(GANTRY_GATEWAY_GRACE="200ms")
+    d.send("question")
+    gate.wait_reached()
+    d.term()
+    assert d.wait(20) in (0, 143)
+    model.reply("answered after all")
+    e = gantry.daemon()
+    e.out.wait("answered after all")
+    e.finish()
+    assert model.last.user.startswith("question")
+
+
+def test_sigterm_lets_a_running_turn_finish_within_the_grace(gantry, model):
+    gate = Gate()
+    model.reply("just in time", gate=gate)
+    d = gantry.daemon()
+    d.send("go")
+    gate.wait_reached()
+    d.term()
+    d.err.wait("(?i)stop|drain|shut")
+    gate.release()
+    assert d.wait(20) in (0, 143)
+    assert d.out.text == "just in time\n"
+
+
+def test_a_second_signal_exits_at_once(gantry, model):
+    gate = Gate()
+    model.reply("never", gate=gate)
+    d = gantry.daemon(GANTRY_GATEWAY_GRACE="1h")
+    d.send("go")
+    gate.wait_reached()
+    d.term()
+    d.err.wait("(?i)stop|drain|shut")
+    d.term()
+    d.wait(10)
+
+
+def test_sigint_exits_with_130(gantry, model):
+    d = gantry.daemon()
+    d.err.wait("(?i)ready|start")
+    d.kill(signal.SIGINT)
+    assert d.wait(20) in (0, 130)
+
+
+def test_stop_in_a_tool_call_cancels_it_at_the_server(gantry, model, mcp):
+    mcp.add("srv", tools=["hang", "echo"])
+    model.reply(calls=[call("srv__hang")])
+    model.reply("next")
+    d = gantry.daemon()
+    d.send("go")
+    mcp.wait(lambda: mcp.calls(), "the call", 30)
+    d.send("/stop")
+    mcp.wait(lambda: mcp.received("notifications/cancelled"), "the cancel notice")
+    d.send("and now")
+    d.out.wait("next\n")
+    d.finish()
+    assert mcp.events("srv").count("start") == 1
+    assert "srv__hang" in json.dumps(model.last.messages)     # the note of what was called
+
+
+def test_stop_drops_what_waits_behind_it(gantry, model):
+    gate = Gate()
+    model.reply("never", gate=gate)
+    model.reply("fresh")
+    d = gantry.daemon()
+    d.send("first")
+    gate.wait_reached()
+    d.send("second\nthird\n/stop\nfourth")
+    d.out.wait("fresh\n")
+    d.finish()
+    assert len(model.requests) == 2 and model.last.user.startswith("fourth")
+
+
+def test_stop_with_nothing_running_says_so(gantry, model):
+    assert "nothing" in gantry.talk("/stop").out.lower()
+    assert not model.requests
+
+
+def test_new_in_the_middle_of_a_turn_ends_it(gantry, model):
+    gate = Gate()
+    model.reply("never", gate=gate)
+    model.reply("clean")
+    d = gantry.daemon()
+    d.send("the word is tulip")
+    gate.wait_reached()
+    d.send("/new")
+    model.wait_dropped(model.requests[0])
+    d.send("hello")
+    d.out.wait("clean\n")
+    d.finish()
+    assert "tulip" not in model.last.raw.decode()
+
+
+def test_sigterm_in_a_tool_call_resumes_without_running_it_twice(gantry, model, mcp):
+    gate = gantry.dir / "gate"
+    mcp.add("srv", tools=["slow", "count"])
+    model.reply(calls=[call("srv__count", label="one"), call("srv__slow", gate=str(gate))])
+    d = gantry.daemon(GANTRY_GATEWAY_GRACE="200ms")
+    d.send("go")
+    mcp.wait(lambda: len(mcp.calls()) == 2 and mcp.ledger_lines(), "both calls", 30)
+    d.term()
+    d.wait(20)
+    model.reply("resumed")
+    e = gantry.daemon()
+    e.out.wait("resumed")
+    e.finish()
+    assert mcp.ledger_lines() == ["one"]
+    first, second = model.last.results
+    assert "one" in first and "wait" not in second.replace("waited", "")
+
+
+def test_stop_while_connecting(gantry, model):
+    with silent_listener() as s:
+        # A full backlog: further connects hang in SYN-SENT.
+        fill = []
+        for _ in range(12):
+            c = socket.socket()
+            c.setblocking(False)
+            c.connect_ex(s.getsockname())
+            fill.append(c)
+        d = gantry.daemon(LLM_BASE_URL="http://127.0.0.1:%d/v1" % s.getsockname()[1])
+        d.send("go")
+        d.err.wait("(?i)turn|model|inbox|claim", 10)
+        d.send("/stop")
+        d.out.wait("(?i)stopp|cancel", 10)
+        d.finish(20)
+        for c in fill:
+            c.close()
+
+
+def test_a_turn_deadline_is_told(gantry, model):
+    gate = Gate()
+    model.reply("never", gate=gate)
+    r = gantry.talk("go", GANTRY_LIMITS_TURN_MAX_TIME="1s", seconds=60)
+    assert r.out.strip() and "never" not in r.out
+
+
+def test_two_daemons_do_not_share_a_database(gantry, model):
+    model.answer(lambda r: Reply("one"))
+    d = gantry.daemon()
+    d.send("hi")
+    d.out.wait("one")
+    e = gantry.start("run")
+    e.close_stdin()
+    e.wait(60, code=1)
+    assert "already" in e.err.text.lower()
+    d.send("still there?")
+    d.out.wait("one")
+    d.finish()
+
+
+def test_a_second_daemon_waits_a_moment_for_the_first_to_end(gantry, model):
+    model.answer(lambda r: Reply("hello"))
+    d = gantry.daemon()
+    d.send("hi")
+    d.out.wait("hello")
+    e = gantry.daemon()
+    d.finish()
+    e.send("hi")
+    e.out.wait("hello", 30)
+    e.finish()
+
+
+def test_prompt_is_interrupted_by_sigint_with_130(gantry, model):
+    gate = Gate()
+    model.reply("never", gate=gate)
+    p = gantry.start("prompt", "go")
+    gate.wait_reached()
+    p.kill(signal.SIGINT)
+    assert p.wait(20) == 130
+    assert p.out.text == ""
+
+
+def test_a_reader_that_left_ends_the_program_without_a_crash(gantry, model):
+    model.answer(lambda r: Reply("x" * 300_000))
+    p = Proc(["/bin/sh", "-c", "\"$0\" prompt go | head -c 10; echo; echo ended", binary()], gantry.env(),
+             str(gantry.dir))
+    gantry.procs.append(p)
+    p.out.wait("xxxxxxxxxx\nended")
+    p.finish()
+
+
+def test_a_damaged_journal_lock_file_is_no_obstacle(gantry, model):
+    model.answer(lambda r: Reply("fine"))
+    gantry.talk("one")
+    (gantry.data / "gantry.db.lock").write_bytes(b"\xff" * 10)
+    assert gantry.talk("two").out == "fine\n"
