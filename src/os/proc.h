@@ -45,7 +45,7 @@ int proc_start(struct proc **out, const struct proc_opt *opt, const struct cance
 	       struct err *e) MUSTUSE;
 
 /* Our end of a pipe (0 in: write, 1 out, 2 err: read), non-blocking; -1 if none.
- * proc_close_stdin() gives the child its EOF. */
+ * proc_close_stdin() gives the child its EOF; no other thread may be writing then. */
 int proc_fd(const struct proc *p, int which);
 void proc_close_stdin(struct proc *p);
 
@@ -54,21 +54,27 @@ int64_t proc_pid(const struct proc *p);
 /* Readable once the child has ended and its descendants are gone. */
 int proc_exit_fd(const struct proc *p);
 
-/* Wait for that; *status is as of waitpid(2).  E_TIMEOUT until_ms, or the cancel codes. */
+/* The status of a child whose end nobody saw: its supervisor was killed (and all of the
+ * child's processes with it), or the child would not die. */
+#define PROC_LOST (-1)
+
+/* Wait for that; *status (may be NULL) is as of waitpid(2), or PROC_LOST.  Again and by
+ * several threads is fine.  E_TIMEOUT until_ms, or the cancel codes. */
 int proc_wait(struct proc *p, int *status, int64_t until_ms, const struct cancel *c,
 	      struct err *e) MUSTUSE;
 
 /* signo to the child's process group; SIGKILL kills all descendants. */
 void proc_signal(struct proc *p, int signo);
 
-/* stdin EOF, wait eof_ms; TERM, wait term_ms; KILL; reap.  Then *status (may be NULL). */
+/* stdin EOF, wait eof_ms; TERM, wait term_ms; KILL; reap.  Then *status (may be NULL).  A
+ * step of 0 ms is left out; a process stuck in the kernel is given up after 5 s. */
 void proc_stop(struct proc *p, int64_t eof_ms, int64_t term_ms, int *status);
 
 /* Kill if still there, reap, close the pipes, free.  NULL is fine. */
 void proc_close(struct proc *p);
 void proc_drop(struct proc **p); /* for SCOPED */
 
-/* The shape of an exit: "exit 3", "killed by signal 9". */
+/* The shape of an exit: "exit 3", "killed by signal 9", "lost". */
 str proc_status_text(struct arena *a, int status);
 
 /* For recovery after a crash: where a child came from.  The boot id and the start time of

@@ -1,0 +1,322 @@
+/*
+ * The supervisor: one process for each child.  It starts the child, passes signals on, and
+ * when the child has ended, or the daemon asks, or the daemon or the spawner is gone, kills
+ * whatever descends from it.  It is a subreaper: descendants whose parents have died become
+ * its own children, whatever session or group they moved to, and are found as such in
+ * /proc.  Where /proc is missing only the child's group can be killed.
+ */
+#include "os/spawner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define PAUSE_MAX_MS 50
+#define POWERLESS_MS 500
+
+struct supervisor {
+	const struct spawner_plan *plan;
+	pid_t child;
+	int sigfd, life, report; /* report: at its end once the child was executed */
+	int status; /* of the child, once reaped */
+	bool reaped, failed;
+};
+
+struct failure {
+	int stage, errnum;
+};
+
+void spawner_tell(int sock, int type, int stage, int value)
+{
+	struct spawner_event ev = { .type = type, .stage = stage, .value = value };
+
+	(void)send(sock, &ev, sizeof ev, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static pid_t parent_of(int proc, const char *pid)
+{
+	char path[32], text[256];
+	int64_t parent;
+
+	(void)snprintf(path, sizeof path, "%.20s/stat", pid);
+	int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t n = read(fd, text, sizeof text);
+	(void)close(fd);
+	/* The name in parentheses may hold anything, so count from its end: " S 123 ". */
+	const char *end = n > 0 ? memrchr(text, ')', (size_t)n) : NULL;
+	if (!end || text + n - end < 5)
+		return -1;
+	str rest = { end + 4, (size_t)(text + n - end - 4) };
+	return str_i64(str_cut(&rest, ' '), &parent) ? (pid_t)parent : -1;
+}
+
+int supervisor_kill_children(bool (*spare)(pid_t pid))
+{
+	DIR *proc = opendir("/proc");
+	int64_t pid = 0;
+	int signalled = 0;
+	bool seen = false;
+
+	if (!proc)
+		return -1;
+	for (struct dirent *d; (d = readdir(proc));) {
+		if (!str_i64(str_of(d->d_name), &pid) || pid <= 1)
+			continue;
+		pid_t parent = parent_of(dirfd(proc), d->d_name);
+		seen = seen || parent >= 0;
+		if (parent != getpid() || (spare && spare((pid_t)pid)))
+			continue;
+		signalled += kill((pid_t)pid, SIGKILL) == 0;
+	}
+	(void)closedir(proc);
+	return seen ? signalled : -1;
+}
+
+/* ---- in the child, until it is executed ---------------------------------------------- */
+
+static bool reset_signals(void)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		(void)sigaction(s, &dfl, NULL); /* refused for a few that cannot be ignored */
+	(void)sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
+}
+
+static bool set_limit(int resource, int64_t value)
+{
+	struct rlimit l = { (rlim_t)value, (rlim_t)value };
+
+	return value == 0 || setrlimit((__rlimit_resource_t)resource, &l) == 0;
+}
+
+/* Returns only when path was not executed. */
+static int execute(const struct spawner_plan *p, const char *path)
+{
+	(void)execve(path, p->argv, p->env);
+	if (errno != ENOENT || access(path, F_OK) != 0)
+		return STAGE_EXEC;
+	errno = ENOENT; /* the file is there: what it names after #! is not */
+	return STAGE_INTERPRETER;
+}
+
+static int search_and_execute(const struct spawner_plan *p)
+{
+	str path = S(DEFAULT_PATH), name = str_of(p->argv[0]);
+	int errnum = ENOENT;
+	char file[PATH_MAX];
+
+	if (str_has(name, S("/")))
+		return execute(p, p->argv[0]);
+	for (char **env = p->env; *env; env++)
+		if (str_starts(str_of(*env), S("PATH=")))
+			path = str_of(*env + 5);
+	for (bool more = true; more && name.n;) {
+		more = str_has(path, S(":"));
+		str dir = str_cut(&path, ':');
+		int n = snprintf(file, sizeof file, "%.*s/%s", STRF(dir.n ? dir : S(".")),
+				 p->argv[0]);
+		if (n >= (int)sizeof file)
+			continue;
+		int stage = execute(p, file);
+		if (errno == EACCES)
+			errnum = EACCES; /* a later directory may have a better one */
+		else if (stage != STAGE_EXEC || (errno != ENOENT && errno != ENOTDIR))
+			return stage;
+	}
+	errno = errnum;
+	return STAGE_EXEC;
+}
+
+static int become(const struct spawner_plan *p)
+{
+	if (setpgid(0, 0) != 0)
+		return STAGE_SETUP;
+	for (int i = 0; i < 3; i++)
+		if (dup2(p->stdio[i], i) != i)
+			return STAGE_SETUP;
+	if (!reset_signals())
+		return STAGE_SETUP;
+	if (chdir(p->cwd) != 0)
+		return STAGE_CWD;
+	if (!set_limit(RLIMIT_FSIZE, p->head->max_bytes_file) ||
+	    !set_limit(RLIMIT_NPROC, p->head->max_procs))
+		return STAGE_LIMITS;
+	return search_and_execute(p);
+}
+
+static NORETURN void run_child(const struct spawner_plan *p, pid_t parent, int report)
+{
+	struct failure f = { .errnum = ECANCELED };
+
+	/* Should the supervisor be killed: at least the child itself goes with it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent) {
+		f.stage = become(p);
+		f.errnum = errno;
+	}
+	(void)!write(report, &f, sizeof f);
+	_exit(127);
+}
+
+/* ---- in the supervisor ------------------------------------------------------------------ */
+
+/* Reap whoever is dead; false when there is no child left at all. */
+static bool reap(struct supervisor *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == s->child) {
+			s->status = status;
+			s->reaped = true;
+		}
+	return pid == 0 || errno == EINTR;
+}
+
+static void drain(int sigfd)
+{
+	struct signalfd_siginfo info;
+
+	(void)!read(sigfd, &info, sizeof info);
+}
+
+/* Kill all descendants and reap them.  Never a blocking wait: one that does not die would
+ * hide the others.  Ends early when for a while nothing is left that we may signal: a
+ * set-uid program cannot be killed by the user who called it. */
+static void end_all(struct supervisor *s)
+{
+	struct pollfd p = { .fd = s->sigfd, .events = POLLIN };
+	int pause = 1, powerless = 0;
+
+	while (reap(s) && powerless < POWERLESS_MS) {
+		int n = supervisor_kill_children(NULL);
+		if (n < 0) {
+			n = kill(-s->child, SIGKILL) == 0 ||
+			    (!s->reaped && kill(s->child, SIGKILL) == 0);
+			if (n == 0 && s->reaped)
+				return;
+		}
+		powerless = n > 0 ? 0 : powerless + pause;
+		if (poll(&p, 1, pause) > 0)
+			drain(s->sigfd);
+		else if (pause < PAUSE_MAX_MS)
+			pause *= 2;
+	}
+}
+
+/* Was the child executed? */
+static void read_report(struct supervisor *s)
+{
+	struct failure f;
+	ssize_t n = read(s->report, &f, sizeof f);
+
+	(void)close(s->report);
+	s->report = -1;
+	s->failed = n == (ssize_t)sizeof f;
+	if (s->failed)
+		spawner_tell(s->plan->ctl, SPAWNER_FAILED, f.stage, f.errnum);
+	else
+		spawner_tell(s->plan->ctl, SPAWNER_STARTED, 0, s->child);
+}
+
+/* Pass one signal on; false at the end of the stream. */
+static bool pass_signal(const struct supervisor *s)
+{
+	int signo;
+
+	if (recv(s->plan->ctl, &signo, sizeof signo, MSG_DONTWAIT) == (ssize_t)sizeof signo) {
+		(void)kill(-s->child, signo); /* not reaped yet: the number is still its */
+		return true;
+	}
+	return errno == EAGAIN || errno == EINTR;
+}
+
+/* Until the child has ended or has to. */
+static void follow(struct supervisor *s)
+{
+	enum { CTL, SIG, LIFE, REPORT };
+	struct pollfd p[] = {
+		[CTL] = { .fd = s->plan->ctl, .events = POLLIN },
+		[SIG] = { .fd = s->sigfd, .events = POLLIN },
+		[LIFE] = { .fd = s->life, .events = POLLIN },
+		[REPORT] = { .fd = s->report, .events = POLLIN },
+	};
+
+	while (!s->reaped) {
+		if (poll(p, COUNT(p), -1) < 0 && errno != EINTR)
+			return;
+		if (p[REPORT].revents) {
+			read_report(s);
+			p[REPORT].fd = -1;
+		}
+		errno = 0;
+		if (p[LIFE].revents || (p[CTL].revents && !pass_signal(s)))
+			return;
+		if (p[SIG].revents) {
+			drain(s->sigfd);
+			(void)reap(s);
+		}
+	}
+}
+
+static bool prepare(struct supervisor *s, int report[2])
+{
+	sigset_t chld;
+
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD); /* blocked, like all others, since the spawner */
+	s->sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->sigfd >= 0 && setsid() >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
+	       pipe2(report, O_CLOEXEC) == 0;
+}
+
+NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
+{
+	struct supervisor s = { .plan = plan, .life = life, .child = -1 };
+	pid_t self = getpid();
+	int report[2];
+
+	(void)prctl(PR_SET_NAME, "gantry-super");
+	if (prepare(&s, report))
+		s.child = fork();
+	if (s.child < 0) {
+		spawner_tell(plan->ctl, SPAWNER_FAILED, STAGE_SETUP, errno);
+		_exit(0);
+	}
+	if (s.child == 0)
+		run_child(plan, self, report[1]);
+	/* In both processes, since a signal may have to be passed on before the child runs. */
+	(void)setpgid(s.child, s.child);
+	(void)close(report[1]);
+	s.report = report[0];
+	for (int i = 0; i < 3; i++)
+		(void)close(plan->stdio[i]); /* or a reader would never see the end */
+
+	follow(&s);
+	end_all(&s);
+	/* A fast child may have ended before its report was looked at; STARTED comes first. */
+	if (s.report >= 0)
+		read_report(&s);
+	if (!s.failed)
+		spawner_tell(plan->ctl, s.reaped ? SPAWNER_EXITED : SPAWNER_LOST, 0, s.status);
+	_exit(0);
+}
