@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,11 +93,13 @@ int supervisor_kill_children(bool (*spare)(pid_t pid))
 
 static bool reset_signals(void)
 {
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	static const unsigned char dfl[64]; /* the kernel's sigaction: SIG_DFL, no flags */
 	sigset_t none;
 
+	/* By syscall, since libc does not let go of the two signals it keeps for itself, and
+	 * some programs pass those on ignored.  Refused for KILL and STOP. */
 	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &dfl, NULL); /* refused for a few that cannot be ignored */
+		(void)syscall(SYS_rt_sigaction, s, dfl, NULL, NSIG / 8);
 	(void)sigemptyset(&none);
 	return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
