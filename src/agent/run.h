@@ -50,7 +50,8 @@ struct run {
 	int64_t tokens; /* used by this turn, as reported or estimated */
 	int64_t started_ms; /* monotonic */
 	enum landing landing;
-	bool nudged, shrunk;
+	bool nudged;
+	int shrunk; /* how far context-length recovery went */
 	str nudge; /* trailing note for the next request only, "" none */
 	str prose; /* latest prose beside tool calls */
 
@@ -70,6 +71,13 @@ str run_result_wire(const struct run *r, struct arena *ra, const struct call *ca
 
 /* ask.c: one request; a step with calls is journaled, an answer is left in r. */
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e) MUSTUSE;
+
+/* shrink.c: collapse and cut what is over the budget, as rows first. */
+int run_fit(struct run *r, struct arena *ra, struct err *e) MUSTUSE;
+/* After a context-length refusal: one stage further; E_LIMIT when nothing is left to do. */
+int run_shrink(struct run *r, struct arena *ra, struct err *e) MUSTUSE;
+/* History and the turn's own rows, as one array. */
+struct message *run_all_rows(const struct run *r, struct arena *ra, size_t *n);
 
 /* finish.c: step (e), whatever became of the turn. */
 int run_finish_done(struct run *r, struct err *e) MUSTUSE;

@@ -1,0 +1,146 @@
+/*
+ * Keeping the request within its budget, before it is sent and after a provider said it
+ * was too long.  Every decision is a row first (marks on messages, the session's first
+ * sequence number), so that a resumed turn and later turns ask alike.
+ */
+#include "agent/run.h"
+
+#include "agent/prompt.h"
+#include "os/log.h"
+
+#define WHOLE_MOST 8 /* tool results kept whole before a batch collapses */
+#define WHOLE_KEEP 4
+
+static void mark(struct message *rows, size_t n, int64_t upto)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].seq <= upto && !str_eq(rows[i].role, S("assistant")))
+			rows[i].collapsed = true;
+}
+
+static int collapse(struct run *r, int64_t upto, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = store_collapse(&tx, r->t->session.id, upto, e)) < 0 ||
+	    (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	mark(r->history, r->history_n, upto);
+	mark(r->rows, r->rows_n, upto);
+	return OK;
+}
+
+static int cut(struct run *r, int64_t from, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = store_session_cut(&tx, r->t->session.id, from, e)) < 0 ||
+	    (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	size_t drop = 0;
+	while (drop < r->history_n && r->history[drop].seq < from)
+		drop++;
+	log_info("history.cut", "from_seq=%lld dropped=%zu", (long long)from, drop);
+	r->history += drop;
+	r->history_n -= drop;
+	return OK;
+}
+
+struct message *run_all_rows(const struct run *r, struct arena *ra, size_t *n)
+{
+	struct message *all = NEWN(ra, struct message, r->history_n + r->rows_n + 1);
+
+	for (size_t i = 0; i < r->history_n; i++)
+		all[i] = r->history[i];
+	for (size_t i = 0; i < r->rows_n; i++)
+		all[r->history_n + i] = r->rows[i];
+	*n = r->history_n + r->rows_n;
+	/* The running turn keeps its context block to its end. */
+	if (r->rows_n)
+		all[r->history_n].collapsed = false;
+	return all;
+}
+
+/* Where the rows begin that the model has not been sent yet. */
+static int64_t fresh_from(const struct run *r)
+{
+	for (size_t i = r->rows_n; i-- > 0;)
+		if (str_eq(r->rows[i].role, S("assistant")))
+			return r->rows[i].seq;
+	return r->rows_n ? r->rows[0].seq : INT64_MAX;
+}
+
+static int64_t fixed_tokens(const struct run *r, struct arena *ra)
+{
+	struct model_msg system = { .wire = r->system };
+
+	(void)ra;
+	return prompt_tokens(&system, 1) + r->set_tokens;
+}
+
+int run_fit(struct run *r, struct arena *ra, struct err *e)
+{
+	const struct limits_cfg *l = &r->snap->cfg->limits;
+	struct prompt_budget b = {
+		.fixed = fixed_tokens(r, ra),
+		.max_tokens = l->history_max_tokens,
+		.max_messages = l->history_max_messages,
+		.max_turns = l->history_max_turns,
+	};
+	size_t n;
+	struct message *all = run_all_rows(r, ra, &n);
+	int rc;
+
+	if (r->quirks.context_window > 0 && r->quirks.context_window * 8 / 10 < b.max_tokens)
+		b.max_tokens = r->quirks.context_window * 8 / 10;
+	int64_t at = prompt_collapse_at(all, n, fresh_from(r), WHOLE_MOST, WHOLE_KEEP);
+	if (at && (rc = collapse(r, at, e)) < 0)
+		return rc;
+	all = run_all_rows(r, ra, &n);
+	at = r->history_n ? prompt_cut_at(all, n, r->rows[0].seq, &b) : 0;
+	return at ? cut(r, at, e) : OK;
+}
+
+/* Stage by stage: old tool results, then old turns, then the results nobody has read. */
+static int shrink_once(struct run *r, struct arena *ra, bool *changed, struct err *e)
+{
+	size_t n;
+	struct message *all = run_all_rows(r, ra, &n);
+	int64_t at = 0;
+
+	*changed = false;
+	if (r->shrunk == 1 && r->history_n) {
+		struct prompt_budget b = { .max_tokens = 1,
+					   .max_messages = INT64_MAX,
+					   .max_turns = 0 };
+		int64_t tokens = 0;
+		for (size_t i = 0; i < n; i++)
+			tokens += prompt_tokens(&(struct model_msg){ .wire = all[i].wire }, 1);
+		b.max_tokens = tokens > 1 ? tokens - 1 : 1;
+		at = prompt_cut_at(all, n, r->rows[0].seq, &b);
+		*changed = at != 0;
+		return at ? cut(r, at, e) : OK;
+	}
+	if (r->shrunk == 0 || r->shrunk == 2)
+		at = prompt_collapse_at(all, n, r->shrunk ? INT64_MAX : fresh_from(r), 0, 0);
+	*changed = at != 0;
+	return at ? collapse(r, at, e) : OK;
+}
+
+int run_shrink(struct run *r, struct arena *ra, struct err *e)
+{
+	while (r->shrunk < 3) {
+		bool changed;
+		int rc = shrink_once(r, ra, &changed, e);
+		if (rc < 0)
+			return rc;
+		r->shrunk++;
+		if (changed)
+			return OK;
+	}
+	return E_LIMIT;
+}

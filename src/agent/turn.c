@@ -1,0 +1,265 @@
+/*
+ * One turn: prompt, model, tools, until there is an answer.
+ *
+ *	load rows -> calls without a result? run them -> else ask the model -> ...
+ *
+ * Each pass reads the turn's rows again and goes on where they end, so a resumed turn takes
+ * the same path as a fresh one.
+ */
+#include "agent/prompt.h"
+#include "agent/run.h"
+
+#include "os/clock.h"
+#include "os/log.h"
+#include "store/state.h"
+#include "text/json.h"
+#include "text/text.h"
+
+#include <stdio.h>
+
+#define ATTEMPTS_MAX 3
+#define TURN_MEMORY (64u << 20)
+
+int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t, struct arena *a,
+		     struct err *e)
+{
+	struct buf text = buf_in(a, 16u << 20);
+	struct mcp_server_status *servers = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->rows_n; i++) {
+		if (i)
+			buf_add(&text, S("\n\n"));
+		buf_add(&text, t->rows[i].text);
+	}
+	if (ag->opt.host)
+		mcp_host_status(ag->opt.host, a, &servers, &n);
+	str context = prompt_context(a, t->started_at_ms, servers, n);
+	str said = buf_str(&text);
+	return store_message_user(tx, t->id, model_user_wire(a, said), said, context, e);
+}
+
+static void tools_of(struct run *r)
+{
+	struct buf json = buf_in(r->a, 16u << 20);
+
+	tools_snapshot(r->ag->opt.tools, r->a, &r->set);
+	r->set_tokens = toolset_tokens(&r->set);
+	r->tools = NEWN(r->a, struct model_tool, r->set.n + 1);
+	buf_addc(&json, '[');
+	for (size_t i = 0; i < r->set.n; i++) {
+		const struct tool_spec *s = &r->set.v[i];
+		r->tools[i] = (struct model_tool){ s->name, s->description, s->schema };
+		buf_add(&json, i ? S(",{") : S("{"));
+		buf_json_member(&json, "name", s->name);
+		buf_json_member(&json, "description", s->description);
+		buf_json_key(&json, "parameters");
+		buf_add(&json, s->schema);
+		buf_addc(&json, '}');
+	}
+	buf_addc(&json, ']');
+	r->tools_json = buf_str(&json);
+}
+
+/* Everything of the turn that does not change while it runs. */
+static int prepare(struct run *r, struct err *e)
+{
+	struct agent *ag = r->ag;
+	const struct limits_cfg *l = &r->snap->cfg->limits;
+	int rc;
+
+	if (ag->opt.host) {
+		int64_t until = clock_mono_ms() + r->snap->cfg->mcp.start_timeout_ms;
+		rc = mcp_host_ready(ag->opt.host, until, r->token, e);
+		if (rc < 0 && (rc != E_TIMEOUT || cancel_reason(r->token) != CANCEL_NONE))
+			return rc;
+	}
+	tools_of(r);
+	r->system = prompt_system(r->a,
+				  &(struct prompt_system){ .persona = r->snap->persona,
+							   .summary = r->t->session.summary });
+	r->issuer = model_issuer(ag->opt.model);
+	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,
+			      &r->quirks.context_window, e);
+	if (rc < 0)
+		return rc;
+	return store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
+			     &r->history, &r->history_n, e);
+}
+
+/* The turn's rows so far. */
+static int load(struct run *r, struct arena *ra, struct err *e)
+{
+	int rc = store_turn_load(r->ag->opt.store, r->t->id, ra, &r->rows, &r->rows_n,
+				 &r->calls, &r->calls_n, e);
+
+	if (rc < 0)
+		return rc;
+	r->round = 0;
+	for (size_t i = 0; i < r->rows_n; i++)
+		if (r->rows[i].round > r->round)
+			r->round = r->rows[i].round;
+	return OK;
+}
+
+static bool unfinished(const struct run *r)
+{
+	for (size_t i = 0; i < r->calls_n; i++)
+		if (r->calls[i].state == CALL_PLANNED || r->calls[i].state == CALL_RUNNING)
+			return true;
+	return false;
+}
+
+/* The third identical call with the identical result. */
+static bool looping(const struct run *r)
+{
+	if (r->calls_n < 3)
+		return false;
+	const struct call *last = &r->calls[r->calls_n - 1];
+	int same = 0;
+	for (size_t i = 0; i < r->calls_n; i++) {
+		const struct call *c = &r->calls[i];
+		same += str_eq(c->requested, last->requested) && str_eq(c->args, last->args) &&
+			str_eq(c->result, last->result);
+	}
+	return same >= 3;
+}
+
+static enum landing caps(const struct run *r)
+{
+	const struct limits_cfg *l = &r->snap->cfg->limits;
+	int64_t ms = clock_mono_ms() - r->started_ms;
+
+	if (r->round >= l->tool_max_iterations)
+		return LAND_ROUNDS;
+	if (l->turn_max_calls && (int64_t)r->calls_n >= l->turn_max_calls)
+		return LAND_CALLS;
+	if (l->turn_max_tokens && r->tokens >= l->turn_max_tokens)
+		return LAND_TOKENS;
+	if (l->turn_max_ms && ms >= l->turn_max_ms)
+		return LAND_TIME;
+	if (r->a->used > TURN_MEMORY)
+		return LAND_MEMORY;
+	return looping(r) ? LAND_LOOP : LAND_NO;
+}
+
+/* One pass: tools that are due, or one request.  fail->kind tells a model's failure. */
+static int pass(struct run *r, struct model_failure *fail, struct err *e)
+{
+	SCOPED(arena_free) struct arena ra = { 0 };
+	int rc;
+
+	if ((rc = cancel_check(r->token, e)) < 0 || (rc = load(r, &ra, e)) < 0)
+		return rc;
+	if (unfinished(r))
+		return run_calls(r, &ra, e);
+	if (r->landing == LAND_NO)
+		r->landing = caps(r);
+	rc = run_ask(r, &ra, fail, e);
+	if (rc < 0 && fail->kind == MODEL_CONTEXT_LENGTH && run_shrink(r, &ra, e) == OK) {
+		fail->kind = MODEL_OK;
+		r->perf.recoveries++;
+		return OK;
+	}
+	return rc;
+}
+
+static void log_done(struct run *r)
+{
+	struct perf *p = &r->perf;
+
+	p->rounds = r->round + (r->done ? 1 : 0);
+	p->at_ms = clock_now_ms();
+	p->total_ms = clock_mono_ms() - r->started_ms;
+	(void)snprintf(p->kind, sizeof p->kind, "%.*s", STRF(r->t->kind));
+	agent_perf_add(r->ag, p);
+	log_info("turn.done",
+		 "session=%.*s kind=%s outcome=%d rounds=%lld tools=%lld batch=%lld "
+		 "recoveries=%lld "
+		 "model_ms=%lld tool_ms=%lld total_ms=%lld prompt_tokens=%lld "
+		 "completion_tokens=%lld "
+		 "cached_tokens=%lld",
+		 STRF(r->t->session.id), p->kind, p->outcome, (long long)p->rounds,
+		 (long long)p->calls, (long long)p->max_batch, (long long)p->recoveries,
+		 (long long)p->model_ms, (long long)p->tool_ms, (long long)p->total_ms,
+		 (long long)p->prompt_tokens, (long long)p->completion_tokens,
+		 (long long)p->cached_tokens);
+}
+
+/* Close the turn according to how the loop ended. */
+static int conclude(struct run *r, int rc, const struct model_failure *fail, struct err *e)
+{
+	enum cancel_reason why = cancel_reason(r->token);
+	struct err first = *e;
+
+	if (rc == OK)
+		rc = run_finish_done(r, e);
+	if (rc == OK) {
+		r->perf.outcome = r->landing ? PERF_LANDING : PERF_OK;
+		return OK;
+	}
+	if (why == CANCEL_SHUTDOWN)
+		return E_CANCELED;
+	if (why != CANCEL_NONE || rc == E_CANCELED) {
+		r->perf.outcome = PERF_CANCELED;
+		return run_finish_canceled(r, why == CANCEL_NONE ? CANCEL_USER : why, e);
+	}
+	r->perf.outcome = PERF_ERROR;
+	if (fail->kind != MODEL_OK)
+		return run_finish_failed(r, fail, &first, e);
+	return rc; /* the database, and nothing can be written about it */
+}
+
+static int release(const struct run *r, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
+	    (rc = store_turn_release(&tx, r->t->id, e)) < 0 || (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	log_info("turn.released", "session=%.*s", STRF(r->t->session.id));
+	return err_set(e, E_CANCELED, "shutting down; the turn goes on after the restart");
+}
+
+static int loop(struct run *r, struct model_failure *fail, struct err *e)
+{
+	int rc = prepare(r, e);
+
+	while (rc == OK && !r->done)
+		rc = pass(r, fail, e);
+	return rc;
+}
+
+int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io *io,
+		   const struct cancel *c, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(cancel_done) struct cancel token = { .fd = -1 };
+	struct model_failure fail = { 0 };
+	struct run r = { .ag = ag, .t = t, .io = io, .a = &a, .token = &token };
+	struct err local = { 0 };
+	int rc;
+
+	e = e ? e : &local;
+	r.snap = agent_snapshot_get(ag);
+	r.started_ms = clock_mono_ms();
+	/* The soft limit is asked about between rounds; a minute later the turn is ended. */
+	int64_t max_ms = r.snap->cfg->limits.turn_max_ms;
+	if ((rc = cancel_init(&token, c, max_ms ? max_ms + 60000 : 0, e)) < 0) {
+		agent_snapshot_put(ag, r.snap);
+		return rc;
+	}
+	log_turn(t->id.p);
+	if (t->attempts > ATTEMPTS_MAX)
+		rc = run_finish_given_up(&r, e);
+	else
+		rc = conclude(&r, loop(&r, &fail, e), &fail, e);
+	if (rc == E_CANCELED)
+		rc = release(&r, e);
+	else
+		log_done(&r);
+	agent_snapshot_put(ag, r.snap);
+	log_turn(NULL);
+	return rc;
+}
