@@ -97,7 +97,7 @@ def closing(s, at):
 
 
 # A definition starts in column one, its body's brace stands alone in column one.
-FUNCTION = re.compile(r"^(?P<head>[A-Za-z_][^;{}#=]*?\b(?P<name>\w+)[ ]?\((?P<args>[^;{}]*)\)\s*)\n\{",
+FUNCTION = re.compile(r"^(?P<head>[A-Za-z_][^;{}#=]*?\b(?P<name>(?!__attribute__|[A-Z_]+\b)\w+)[ ]?\((?P<args>[^;{}]*)\)\s*)\n\{",
                       re.M)
 
 
