@@ -296,6 +296,7 @@ static NORETURN void spawner_main(int sock)
 /* A program may be started with 0, 1 or 2 closed; what is opened then must not land there. */
 static int keep_stdio(struct err *e)
 {
+	/* inherited: these three are what a child's own are made from */
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
 			return err_sys(e, "/dev/null");
