@@ -147,7 +147,7 @@ static int request(struct proc *p, const struct proc_opt *opt, const struct canc
 }
 
 /* The next event, left in the queue when flags say MSG_PEEK.  False when there is none yet;
- * the end of the stream without a last word is LOST. */
+ * the end of the stream is GONE. */
 static bool next_event(const struct proc *p, int flags, struct spawner_event *ev)
 {
 	ssize_t n;
@@ -160,7 +160,7 @@ static bool next_event(const struct proc *p, int flags, struct spawner_event *ev
 	if (n < 0 && errno == EAGAIN)
 		return false;
 	if (n != (ssize_t)sizeof *ev)
-		*ev = (struct spawner_event){ .type = SPAWNER_LOST };
+		*ev = (struct spawner_event){ .type = SPAWNER_GONE };
 	return true;
 }
 
@@ -307,10 +307,18 @@ void proc_stop(struct proc *p, int64_t eof_ms, int64_t term_ms, int *status)
 
 void proc_close(struct proc *p)
 {
+	struct spawner_event ev = { .type = SPAWNER_STARTED };
+	int64_t until = clock_mono_ms() + KILL_MS;
+
 	if (!p)
 		return;
 	proc_signal(p, SIGKILL);
-	(void)ends_within(p, KILL_MS, NULL);
+	/* Past the last event comes the end of the stream: the supervisor is reaped and its
+	 * place free, so whoever starts another now is not refused for this one. */
+	do
+		if (wait_fd(p->ctl, POLLIN, until, NULL, NULL) < 0)
+			break;
+	while (!next_event(p, 0, &ev) || ev.type != SPAWNER_GONE);
 	let_go(p);
 }
 

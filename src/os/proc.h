@@ -70,7 +70,7 @@ void proc_signal(struct proc *p, int signo);
  * step of 0 ms is left out; a process stuck in the kernel is given up after 5 s. */
 void proc_stop(struct proc *p, int64_t eof_ms, int64_t term_ms, int *status);
 
-/* Kill if still there, reap, close the pipes, free.  NULL is fine. */
+/* Kill if still there, reap, close the pipes, free; given up after 5 s.  NULL is fine. */
 void proc_close(struct proc *p);
 void proc_drop(struct proc **p); /* for SCOPED */
 

@@ -54,6 +54,7 @@ enum spawner_event_type {
 	SPAWNER_FULL, /* SPAWNER_CHILDREN run already */
 	SPAWNER_EXITED, /* value: wait status */
 	SPAWNER_LOST,
+	SPAWNER_GONE, /* never sent: what the daemon reads at the end of the stream */
 };
 
 enum spawner_stage { STAGE_SETUP, STAGE_CWD, STAGE_LIMITS, STAGE_EXEC, STAGE_INTERPRETER };

@@ -118,7 +118,7 @@ int64_t child_named(int64_t parent, const char *comm)
 	return 0;
 }
 
-bool argument_seen(const char *arg)
+int64_t with_argument(const char *arg)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	size_t n = 0;
@@ -132,9 +132,9 @@ bool argument_seen(const char *arg)
 			continue;
 		while (text.n)
 			if (str_eq(str_cut(&text, '\0'), str_of(arg)))
-				return true;
+				return pid;
 	}
-	return false;
+	return 0;
 }
 
 int pidfd_of(int64_t pid)

@@ -29,8 +29,8 @@ size_t children_of(int64_t parent, int64_t *pids, size_t max);
 int64_t child_named(int64_t parent, const char *comm);
 int64_t parent_of(int64_t pid);
 
-/* Is there a process with exactly this argument? */
-bool argument_seen(const char *arg);
+/* A process with exactly this argument; 0 none. */
+int64_t with_argument(const char *arg);
 
 /* A descriptor that is readable once the process has ended, waited for: fails the test. */
 void await_end(int pidfd);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -222,7 +223,7 @@ static void background_processes_end_with_the_child(void **state)
 		int status = -1;
 		assert_text(run(&a, sh(scripts[i]), &status), "hi\n");
 		assert_int_equal(status, 0);
-		assert_false(argument_seen(mark));
+		assert_int_equal(with_argument(mark), 0);
 	}
 }
 
@@ -237,7 +238,7 @@ static void a_process_that_forks_and_exits_in_a_loop_is_caught(void **state)
 		       "  if os.fork(): os._exit(0)\n");
 	assert_text(run(&a, ARGV("/usr/bin/python3", "-c", script, mark), &status), "hi\n");
 	assert_int_equal(status, 0);
-	assert_false(argument_seen(mark));
+	assert_int_equal(with_argument(mark), 0);
 }
 
 static void a_child_that_ignores_term_is_killed_in_the_end(void **state)
@@ -250,7 +251,7 @@ static void a_child_that_ignores_term_is_killed_in_the_end(void **state)
 	(void)read_until(&a, proc_fd(p, 1), "\n");
 	proc_stop(p, 20, 20, &status);
 	assert_text(proc_status_text(&a, status), "killed by signal 9");
-	assert_false(argument_seen(mark));
+	assert_int_equal(with_argument(mark), 0);
 }
 
 static void term_reaches_a_handler(void **state)
@@ -263,7 +264,7 @@ static void term_reaches_a_handler(void **state)
 	(void)read_until(&a, proc_fd(p, 1), "\n");
 	proc_stop(p, 0, TEST_MS, &status);
 	assert_text(proc_status_text(&a, status), "exit 5");
-	assert_false(argument_seen(mark));
+	assert_int_equal(with_argument(mark), 0);
 }
 
 static void stop_leaves_time_to_end_by_itself_at_the_end_of_stdin(void **state)
@@ -321,9 +322,9 @@ static void a_cancelled_start_leaves_nothing(void **state)
 	 * its supervisor ends it without being asked. */
 	proc_close(start(ARGV("true")));
 	int64_t until = soon();
-	while (argument_seen(mark) && clock_mono_ms() < until)
+	while (with_argument(mark) && clock_mono_ms() < until)
 		assert_int_equal(wait_ms(1, NULL, NULL), OK);
-	assert_false(argument_seen(mark));
+	assert_int_equal(with_argument(mark), 0);
 }
 
 static void *start_many(void *arg)
@@ -375,13 +376,9 @@ static void closing_leaves_no_descriptor_and_no_process(void **state)
 	for (int i = 0; i < 20; i++)
 		(void)run(&a, ARGV("true"), &status);
 	proc_close(start(ARGV("sleep", mark)));
-	assert_false(argument_seen(mark));
+	assert_int_equal(with_argument(mark), 0);
 	assert_int_equal(dir_list(&names, &after, &a, "/proc/self/fd", 1000, NULL), OK);
 	assert_int_equal(before, after);
-	/* A supervisor says its last word just before it ends. */
-	int64_t until = soon();
-	while (children_of(spawner, pids, COUNT(pids)) > 0 && clock_mono_ms() < until)
-		assert_int_equal(wait_ms(1, NULL, NULL), OK);
 	assert_int_equal(children_of(spawner, pids, COUNT(pids)), 0);
 }
 
@@ -431,6 +428,21 @@ static void a_stale_child_is_killed_only_if_it_is_the_same(void **state)
 	assert_false(proc_kill_stale(boot, pid, started));
 }
 
+/* Ignored and blocked signals, one of libc's own among them, as a careless parent leaves
+ * them: none must reach a child. */
+static void inherit_bad_signals(void)
+{
+	unsigned long ignore[8] = { (unsigned long)SIG_IGN };
+	sigset_t set;
+
+	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	(void)sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+	(void)syscall(SYS_rt_sigaction, 32, ignore, NULL, 8);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGUSR1);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,12 +472,11 @@ int main(void)
 	struct err e = { 0 };
 
 	(void)snprintf(mark, sizeof mark, "300.%d", (int)getpid());
+	inherit_bad_signals();
 	if (open("/dev/null", O_RDONLY) < 0 || spawner_start(&e) < 0) {
 		(void)fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
-	/* Ignored and blocked here: neither must reach a child. */
-	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	spawner_stop();
 	return failed;
