@@ -73,6 +73,15 @@ static struct proc *must_shell(const char *script)
 	return p;
 }
 
+static void run_shell(const char *script)
+{
+	struct proc *p = must_shell(script);
+	struct err e = { 0 };
+
+	need(proc_wait(p, NULL, soon(), NULL, &e), &e);
+	proc_close(p);
+}
+
 static void await_stdin_end(void)
 {
 	char c;
@@ -166,14 +175,14 @@ static int mode_few_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &l);
 	need(spawner_start(&e), &e);
 	for (int i = 0; i < 100; i++)
-		proc_close(must_shell("exit 0"));
+		run_shell("exit 0");
 	say("in a row\n");
 	while (n < COUNT(p) && (p[n] = shell("sleep 300", NULL, &e)))
 		n++;
 	say("at once: %s, %s\n", n >= 10 && n < COUNT(p) ? "some" : "odd", e.msg);
 	while (n > 0)
 		proc_close(p[--n]);
-	proc_close(must_shell("echo again"));
+	run_shell("echo again");
 	spawner_stop();
 	return 0;
 }
@@ -189,7 +198,7 @@ static int mode_full(void)
 		n++;
 	say("%zu, then %d %s\n", n, e.code, e.msg);
 	proc_close(p[--n]);
-	proc_close(must_shell("echo one free, one more"));
+	run_shell("echo one free, one more");
 	spawner_stop();
 	return 0;
 }
@@ -217,7 +226,7 @@ static int mode_stopped_spawner(void)
 	}
 	(void)kill((pid_t)spawner, SIGCONT);
 	say("timed out %d\n", timed_out);
-	proc_close(must_shell("echo works again"));
+	run_shell("echo works again");
 	spawner_stop();
 	return 0;
 }
@@ -260,7 +269,7 @@ static int mode_termed(void)
 	proc_close_stdin(p);
 	say_end("child", p, soon());
 	proc_close(p);
-	proc_close(must_shell("echo spawner lived"));
+	run_shell("echo spawner lived");
 	spawner_stop();
 	return 0;
 }
@@ -583,6 +592,6 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; argc == 2 && i < COUNT(modes); i++)
 		if (strcmp(argv[1], modes[i].name) == 0)
-			return modes[i].run();
+			_exit(modes[i].run());
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
