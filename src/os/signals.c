@@ -28,6 +28,16 @@ int signals_open(int *fd, struct err *e)
 	return OK;
 }
 
+void signals_default(void)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 int signals_next(int fd)
 {
 	struct signalfd_siginfo info;

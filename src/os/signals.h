@@ -10,6 +10,10 @@
  * and return a signalfd in *fd.  Before the first thread. */
 int signals_open(int *fd, struct err *e) MUSTUSE;
 
+/* From now on SIGINT and SIGTERM act as by default in this thread: the stop has begun, and a
+ * second one ends the process at once. */
+void signals_default(void);
+
 /* The next pending signal number, 0 when there is none. */
 int signals_next(int fd);
 
