@@ -1,13 +1,15 @@
 """Every wait can be cancelled: by /stop, by SIGTERM, by a deadline; and nothing is lost by it."""
 
 import json
+import os
 import signal
 import socket
+import subprocess
 
 import pytest
 
 from fakes.model import Reply, call
-from harness.fixtures import binary
+from harness.fixtures import FAKES, PYTHON, binary
 from harness.process import Proc
 from harness.watch import Gate
 
@@ -174,6 +176,33 @@ def test_stop_while_connecting(gantry, model):
         d.finish(20)
         for c in fill:
             c.close()
+
+
+@pytest.fixture
+def hanging_lookups(gantry):
+    """The daemon where every name lookup hangs for minutes."""
+    argv = ["unshare", "--map-root-user", "--net", "--mount"]
+    if subprocess.run([*argv, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this machine gives no network namespace")
+    p = Proc([*argv, PYTHON, "-S", "-E", str(FAKES / "blackhole_dns.py"), binary(), "run"],
+             gantry.env(LLM_BASE_URL="http://model.invalid.example/v1", GANTRY_GATEWAY_GRACE="100ms"), str(gantry.dir))
+    gantry.procs.append(p)
+    p.send("go")
+    p.err.wait("a lookup hangs", 30)
+    return p
+
+
+def test_stop_ends_a_hanging_lookup(gantry, hanging_lookups):
+    d = hanging_lookups
+    d.send("/stop")
+    d.out.wait("(?i)stopp", 20)
+    d.finish(20)                # the end of input waits for turns: it was ended
+
+
+def test_sigterm_ends_a_hanging_lookup(gantry, hanging_lookups):
+    (pid,) = [p for p, cmd in hanging_lookups.children().items() if cmd.endswith("gantry run")][:1]
+    os.kill(pid, signal.SIGTERM)
+    assert hanging_lookups.wait(20) in (0, 143)
 
 
 def test_a_turn_deadline_is_told(gantry, model):
