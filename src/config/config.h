@@ -104,11 +104,19 @@ struct telegram_cfg {
 	struct i64_list allow_from;
 };
 
+/* The effective value of one row of the option table, for showing. */
+struct config_setting {
+	str text; /* as it would stand in a file; <set:env:X> and the like for a secret */
+	str from; /* "" default, "env X", "line N", "flag" */
+	bool set; /* by the user */
+};
+
 struct config {
 	struct arena arena; /* owns all of it */
 	bool file_mode;
 	str path; /* of the file, "" in env mode */
 	str path_source; /* flag, env:NAME, default, "" */
+	const struct config_setting *settings; /* as many as the table has rows */
 	struct model_cfg model;
 	struct http_cfg http;
 	struct limits_cfg limits;

@@ -33,6 +33,7 @@ struct config_opt {
 	const char *channel; /* what the command insists on ("stdio"); NULL: as configured */
 	bool terminal; /* a person sits there: XDG paths may replace the container's */
 	unsigned need; /* config_need bits */
+	bool inspect; /* only looking: in file mode a secret not there is a warning */
 };
 
 /* Every problem found, one a line, naming the variable or key (with line and column in a

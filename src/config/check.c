@@ -1,0 +1,167 @@
+/*
+ * Rules that concern more than one option, once all of them have been read.
+ */
+#include "config/internal.h"
+
+#include <string.h>
+
+#include "os/path.h"
+
+static bool is_set(const struct loader *l, const char *key)
+{
+	return config_setting(l, key)->set;
+}
+
+static const struct option *row(const char *key)
+{
+	return &options[option_find(str_of(key))];
+}
+
+/* A secret that is not there: an error, or while only looking at a file a warning. */
+static void missing_secret(struct loader *l, const char *key, const char *hint)
+{
+	str variable = config_setting(l, arena_fmt(l->a, "%s_env", key).p)->text;
+	str name = l->c->file_mode ? str_of(key) : variable;
+	str why =
+		l->c->file_mode
+			? arena_fmt(l->a,
+				    "the variable %.*s is not set, and %s_file names no file%s",
+				    STRF(variable), key, hint)
+			: arena_fmt(l->a, "must be set%s", hint);
+
+	if (l->opt->inspect && l->c->file_mode)
+		config_warn(l, "%.*s: %.*s", STRF(name), STRF(why));
+	else
+		problem_add(l->p, NULL, name, "%.*s", STRF(why));
+}
+
+static void check_model(struct loader *l)
+{
+	struct model_cfg *m = &l->c->model;
+
+	m->has_temperature = is_set(l, "agent.temperature");
+	if (m->total_ms < m->first_token_ms)
+		m->total_ms = m->first_token_ms;
+	if (!config_wanted(l, CONFIG_MODEL))
+		return;
+	if (!m->base_url.n && !is_set(l, "openai.base_url"))
+		problem_add(l->p, NULL, config_name(l, row("openai.base_url")), "must be set");
+	if (!m->name.n)
+		problem_add(l->p, NULL, config_name(l, row("agent.model")), "must be set");
+	if (!m->api_key.n && !m->no_key)
+		missing_secret(l, "openai.api_key",
+			       l->c->file_mode
+				       ? "; an endpoint without keys: openai.no_key: true"
+				       : " (an endpoint without keys: LLM_NO_KEY=true)");
+}
+
+static void check_telegram(struct loader *l)
+{
+	struct telegram_cfg *t = &l->c->telegram;
+
+	if (!config_wanted(l, CONFIG_CHANNEL) || !str_eq(l->c->gateway.channel, S("telegram")))
+		return;
+	if (!t->enabled) {
+		if (!l->opt->inspect)
+			problem_add(
+				l->p, NULL, S("channels.telegram.enabled"),
+				"is false, and the channel is telegram: enable it, or choose "
+				"gateway.channel: stdio");
+		return;
+	}
+	if (!t->token.n)
+		missing_secret(l, "channels.telegram.token", "");
+	if (!t->allow_from.n && !config_groups_allow_someone(l))
+		problem_add(l->p, NULL, config_name(l, row("channels.telegram.allow_from")),
+			    "is empty: the bot would accept no one");
+}
+
+/* The file, or the directory it will be created in, must be possible. */
+static void check_file(struct loader *l, const char *key, str path)
+{
+	str name = config_name(l, row(key)), parent;
+
+	if (!path.n)
+		return;
+	if (path_kind(path.p, NULL) == PATH_DIR) {
+		problem_add(l->p, NULL, name, "%s is a directory, not a file", path.p);
+		return;
+	}
+	parent = path_existing(l->a, path_dir(l->a, path));
+	if (path_kind(parent.p, NULL) != PATH_DIR)
+		problem_add(l->p, NULL, name, "%s is not a directory", parent.p);
+}
+
+static void check_storage(struct loader *l)
+{
+	struct store_cfg *s = &l->c->store;
+	const struct config_setting *old = config_setting(l, "storage.path");
+
+	if (!s->data_dir.n && s->dsn.n)
+		s->data_dir = path_dir(l->keep, s->dsn);
+	if (!config_wanted(l, CONFIG_STORE))
+		return;
+	if (old->set)
+		config_warn(l, "storage.path is deprecated: write storage.dsn");
+	check_file(l, "storage.dsn", s->dsn);
+	if (!s->dsn.n && l->c->file_mode)
+		problem_add(l->p, NULL, S("storage.dsn"), "must be set, since HOME is not");
+}
+
+static void check_tools(struct loader *l)
+{
+	str shell = config_setting(l, "tools.exec.shell")->text;
+
+	if (str_eq(config_setting(l, "tools.exec.mode")->text, S("off")))
+		l->set[option_find(S("tools.exec.enabled"))].text = S("false");
+	if (!config_wanted(l, CONFIG_TOOLS))
+		return;
+	if (l->c->fs.enabled && !l->c->fs.roots.n)
+		problem_add(l->p, NULL, config_name(l, row("tools.filesystem.roots")),
+			    "must name at least one directory while the file tools are on");
+	if (shell.n > 2 && !memchr(shell.p, ',', shell.n))
+		problem_add(l->p, NULL, config_name(l, row("tools.exec.shell")),
+			    "needs the shell and its flags, as in [/bin/bash, -lc]");
+	config_check_jobs(l);
+}
+
+/* A password inside a URL is a secret like any other. */
+static void keep_url_secret(struct loader *l, str url)
+{
+	size_t at = str_find(url, S("@")), from = str_find(url, S("://"));
+	str user;
+
+	if (at == SIZE_MAX || from == SIZE_MAX || at < from)
+		return;
+	user = str_sub(url, from + 3, at);
+	(void)str_cut(&user, ':');
+	if (user.n)
+		config_secret(l, user);
+}
+
+static void say_unused(struct loader *l)
+{
+	for (size_t i = 0; i < options_n; i++)
+		if (l->set[i].set && (options[i].flags & OPT_LATER))
+			config_warn(l, "%s: this version does not use it yet", options[i].key);
+}
+
+void config_check(struct loader *l)
+{
+	const struct http_cfg *h = &l->c->http;
+
+	keep_url_secret(l, h->http_proxy);
+	keep_url_secret(l, h->https_proxy);
+	keep_url_secret(l, h->all_proxy);
+	keep_url_secret(l, l->c->model.base_url);
+	check_storage(l);
+	check_model(l);
+	check_telegram(l);
+	check_tools(l);
+	(void)config_wanted(l, 0);
+	check_file(l, "log.file", l->c->log.file);
+	if (l->place.both)
+		config_warn(l, "config.yml lies beside %.*s and is not read",
+			    STRF(l->place.path));
+	say_unused(l);
+}

@@ -1,0 +1,100 @@
+/*
+ * The environment of a child: what it needs, and never a secret of ours.
+ */
+#include "config/load.h"
+
+#include <string.h>
+
+#include "config/options.h"
+
+#define PATH_DEFAULT "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const char *const passed[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR" };
+
+static str name_of(const char *entry)
+{
+	str rest = str_of(entry);
+
+	return str_cut(&rest, '=');
+}
+
+/* Is it a variable of an option, one that belongs to the whole process (proxies,
+ * certificates) or one of ours alone? */
+static bool of_option(str name, bool process)
+{
+	for (size_t i = 0; i < options_n; i++) {
+		str names = str_of(options[i].env);
+
+		while (names.n && process == ((options[i].flags & OPT_PROCESS) != 0))
+			if (str_eq(str_cut(&names, ' '), name))
+				return true;
+	}
+	return false;
+}
+
+static bool ours(str name)
+{
+	return str_starts(name, S("GANTRY_")) || str_starts(name, S("MTCLAW_")) ||
+	       str_eq(name, S("LLM_API_KEY")) || str_eq(name, S("TELEGRAM_BOT_TOKEN")) ||
+	       of_option(name, false);
+}
+
+static bool holds_secret(const struct config *c, str value)
+{
+	for (size_t i = 0; i < c->secrets_n; i++) {
+		str s = c->secrets[i];
+
+		if (str_eq(value, s) || (s.n >= 6 && str_has(value, s)))
+			return true;
+	}
+	return false;
+}
+
+static bool always(str name)
+{
+	for (size_t i = 0; i < COUNT(passed); i++)
+		if (str_eq(name, str_of(passed[i])))
+			return true;
+	return false;
+}
+
+static bool replaced(str name, const str *extra, size_t extra_n)
+{
+	for (size_t i = 0; i < extra_n; i++) {
+		str rest = extra[i];
+
+		if (str_eq(str_cut(&rest, '='), name))
+			return true;
+	}
+	return false;
+}
+
+const char *const *config_child_env(struct arena *a, const struct config *c,
+				    const struct env *env, bool inherit, const str *extra,
+				    size_t extra_n)
+{
+	size_t n = 0, max = extra_n + 2;
+	const char **v;
+	bool path = replaced(S("PATH"), extra, extra_n);
+
+	for (const char *const *p = env->v; p && *p; p++)
+		max++;
+	v = NEWN(a, const char *, max);
+	for (const char *const *p = env->v; p && *p; p++) {
+		str name = name_of(*p), entry = str_of(*p);
+
+		if (!(inherit || always(name)) || ours(name) || !name.n ||
+		    replaced(name, extra, extra_n) ||
+		    (holds_secret(c, str_sub(entry, name.n + 1, entry.n)) &&
+		     !of_option(name, true)))
+			continue;
+		path = path || str_eq(name, S("PATH"));
+		v[n++] = arena_cstr(a, entry);
+	}
+	if (!path)
+		v[n++] = PATH_DEFAULT;
+	for (size_t i = 0; i < extra_n; i++) /* of a name given twice the last counts */
+		if (!replaced(name_of(arena_cstr(a, extra[i])), extra + i + 1, extra_n - i - 1))
+			v[n++] = arena_cstr(a, extra[i]);
+	return v;
+}

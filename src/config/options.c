@@ -1,0 +1,341 @@
+/*
+ * The option table.  Defaults that depend on others are derived in defaults.c, from rows
+ * that stand above: gateway.channel before channels, storage before agent.workspace,
+ * tools.builtin and the workspace before the tools.
+ */
+#include "config/options.h"
+
+#include <stddef.h>
+
+#define AT(field) .at = offsetof(struct config, field)
+#define DEF(both) .def_env = (both), .def_file = (both)
+#define DEF2(env_mode, file_mode) .def_env = (env_mode), .def_file = (file_mode)
+#define RANGE(low, high) .min = (low), .max = (high)
+
+#define KIB 1024
+#define MIB (1024 * 1024)
+#define SECOND 1000
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+
+/* clang-format off */
+const struct option options[] = {
+	{ "version", NULL, OPT_INT, DEF2(NULL, "1"), RANGE(1, 1),
+	  .help = "Version of the file's format." },
+
+	{ "log.level", "LOG_LEVEL", OPT_WORD, OPT_RELOAD, DEF("info"), AT(log.level),
+	  .words = "debug info warn error warning=warn", .help = "Least level that is logged." },
+	{ "log.format", NULL, OPT_WORD, DEF2("json", "text"), AT(log.format),
+	  .words = "text json", .help = "Form of a log line." },
+	{ "log.file", NULL, OPT_PATH, AT(log.file),
+	  .help = "File the log is appended to; unset: stderr." },
+
+	{ "storage.driver", NULL, OPT_WORD, .need = CONFIG_STORE, DEF("sqlite"),
+	  .words = "sqlite", .help = "Kind of database." },
+	{ "storage.data_dir", "DATA_DIR", OPT_PATH, .need = CONFIG_STORE, AT(store.data_dir),
+	  .help = "Directory of the database, its locks and attachments. Env mode: `/data`, "
+		  "where that is writable; at a terminal else `$XDG_DATA_HOME/gantry`. "
+		  "File mode: where `storage.dsn` is." },
+	{ "storage.path", NULL, OPT_PATH, OPT_ALIAS, CONFIG_STORE,
+	  .help = "Deprecated name of `storage.dsn`." },
+	{ "storage.dsn", NULL, OPT_PATH, .need = CONFIG_STORE, AT(store.dsn),
+	  .help = "The database file. Env mode: `gantry.db` in the data directory; file mode: "
+		  "`$XDG_DATA_HOME/gantry/gantry.db`, or `~/.mtclaw/mtclaw.db` for a file of "
+		  "MTClaw. `#`, `?` and `%` are plain characters." },
+	{ "storage.retention.messages_days", NULL, OPT_INT, OPT_LATER, CONFIG_STORE, DEF("0"),
+	  RANGE(0, 36500), .help = "Days finished turns are kept; 0: for ever." },
+	{ "storage.retention.audit_days", NULL, OPT_INT, OPT_LATER, CONFIG_STORE, DEF("365"),
+	  RANGE(0, 36500), .help = "Days audit rows of tool calls are kept; 0: for ever." },
+
+	{ "gateway.channel", "CHANNEL", OPT_WORD, .need = CONFIG_CHANNEL, DEF("telegram"),
+	  .words = "telegram stdio", AT(gateway.channel),
+	  .help = "Where `gantry run` talks to its owner." },
+	{ "gateway.max_turns", NULL, OPT_INT, DEF("4"), RANGE(1, 64), AT(gateway.max_turns),
+	  .help = "Turns that run at the same time." },
+	{ "gateway.grace", NULL, OPT_MS, DEF("8s"), RANGE(0, 10 * MINUTE),
+	  AT(gateway.grace_ms), .help = "Time turns get to finish when the daemon stops." },
+	{ "gateway.followup", NULL, OPT_WORD, OPT_LATER, DEF("wait"), .words = "wait steer",
+	  .help = "What a message does that comes during a turn: wait for its end, or join it." },
+	{ "gateway.waiting_notice", NULL, OPT_INT, OPT_RELOAD, DEF("8"), RANGE(1, 10000),
+	  AT(gateway.waiting_notice),
+	  .help = "More waiting messages than this in a session give one notice." },
+	{ "gateway.max_message_bytes", NULL, OPT_INT, OPT_RELOAD, DEF("262144"),
+	  RANGE(1 * KIB, 16 * MIB), AT(limits.input_max_bytes),
+	  .help = "Longest message that is taken, in bytes." },
+	{ "gateway.coalesce_ms", "COALESCE_SETTLE_MS", OPT_INT, OPT_LATER, DEF("0"),
+	  RANGE(0, MINUTE), .help = "Wait this long for more messages before a turn begins." },
+	{ "gateway.spinup_notice_ms", "SPINUP_NOTICE_MS", OPT_INT, OPT_LATER, DEF("0"),
+	  RANGE(0, 10 * MINUTE), .help = "Notice after this long without an answer; 0: none." },
+
+	{ "agent.name", NULL, OPT_STR, OPT_RELOAD, DEF2(NULL, "gantry"), AT(agent.name),
+	  .help = "Name in the first line of the prompt; `MTClaw` for a file of MTClaw." },
+	{ "agent.model", "LLM_MODEL", OPT_STR, OPT_REQUIRED | OPT_RELOAD, CONFIG_MODEL,
+	  AT(model.name), .help = "Model to ask." },
+	{ "agent.temperature", NULL, OPT_REAL, OPT_RELOAD, CONFIG_MODEL, RANGE(0, 2),
+	  AT(model.temperature), .help = "Sampling temperature; unset: not sent." },
+	{ "agent.max_iterations", "TOOL_MAX_ITERATIONS", OPT_INT, OPT_RELOAD, DEF("20"),
+	  RANGE(1, 10000), .max_file = 100, AT(limits.tool_max_iterations),
+	  .help = "Model calls of one turn." },
+	{ "agent.max_turn_calls", NULL, OPT_INT, OPT_RELOAD, DEF("200"), RANGE(0, 100000),
+	  AT(limits.turn_max_calls), .help = "Tool calls of one turn; 0: no limit." },
+	{ "agent.max_turn_tokens", NULL, OPT_INT, OPT_RELOAD, DEF("0"), RANGE(0, INT64_MAX),
+	  AT(limits.turn_max_tokens), .help = "Tokens one turn may use; 0: no limit." },
+	{ "agent.max_turn_time", NULL, OPT_MS, OPT_RELOAD, DEF("30m"), RANGE(0, 24 * HOUR),
+	  AT(limits.turn_max_ms), .help = "Time one turn may take; 0: no limit." },
+	{ "agent.max_history_turns", NULL, OPT_INT, OPT_RELOAD, DEF2("0", "40"),
+	  RANGE(0, 100000), .min_file = 2, AT(limits.history_max_turns),
+	  .help = "Earlier turns in the prompt; 0: no limit." },
+	{ "agent.max_history_messages", "HISTORY_MAX_MESSAGES", OPT_INT, OPT_RELOAD,
+	  DEF2("200", "1000"), RANGE(1, 1000000), AT(limits.history_max_messages),
+	  .help = "Earlier messages in the prompt." },
+	{ "agent.max_history_tokens", "HISTORY_MAX_TOKENS", OPT_INT, OPT_RELOAD,
+	  DEF("128000"), RANGE(1, 100000000), AT(limits.history_max_tokens),
+	  .help = "Estimated tokens of earlier messages in the prompt." },
+	{ "agent.workspace", NULL, OPT_PATH, AT(agent.workspace),
+	  .help = "Where the agent keeps its files. Env mode: `workspace` in the data "
+		  "directory; file mode: `~/gantry-workspace`, or `~/mtclaw-workspace` for a "
+		  "file of MTClaw." },
+	{ "agent.system_prompt_files", NULL, OPT_PATHS, DEF(""), AT(agent.prompt_files),
+	  .help = "Files that make up the persona, in this order." },
+	{ "agent.persona_dir", "PERSONA_DIR", OPT_PATH, AT(agent.persona_dir),
+	  .help = "Directory whose `*.md` files are the persona. Env mode: `/persona`; at a "
+		  "terminal without that, `$XDG_CONFIG_HOME/gantry/persona`." },
+	{ "agent.stream_replies", "STREAM_REPLIES", OPT_BOOL, OPT_RELOAD, DEF("false"),
+	  AT(agent.stream_replies), .help = "Show an answer of `gantry run` as it is written." },
+	{ "agent.tool_trace", "TOOL_TRACE", OPT_WORD, OPT_RELOAD, DEF("compact"),
+	  .words = "compact full off", AT(agent.tool_trace),
+	  .help = "Lines about tool calls while a turn runs." },
+	{ "agent.show_thinking", "SHOW_THINKING", OPT_BOOL, OPT_LATER, DEF("false"),
+	  .help = "Show the model's reasoning." },
+
+	{ "openai.no_key", "LLM_NO_KEY", OPT_BOOL, OPT_RELOAD, CONFIG_MODEL, DEF("false"),
+	  AT(model.no_key), .help = "The endpoint wants no key (a local server)." },
+	{ "openai.api_key_env", NULL, OPT_STR, OPT_RELOAD, CONFIG_MODEL,
+	  DEF2("LLM_API_KEY", "OPENAI_API_KEY"), .help = "Variable that holds the key." },
+	{ "openai.api_key_file", "LLM_API_KEY_FILE", OPT_PATH, OPT_RELOAD, CONFIG_MODEL,
+	  .help = "File that holds the key, when the variable is not set." },
+	{ "openai.api_key", NULL, OPT_SECRET, OPT_REQUIRED | OPT_RELOAD, CONFIG_MODEL,
+	  AT(model.api_key), .help = "The key itself; only from a variable or a file." },
+	{ "openai.base_url", "LLM_BASE_URL", OPT_URL, OPT_REQUIRED | OPT_RELOAD, CONFIG_MODEL,
+	  DEF2(NULL, "https://api.openai.com/v1"), AT(model.base_url),
+	  .help = "OpenAI-compatible endpoint, up to and without `/chat/completions`." },
+	{ "openai.timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_MODEL, DEF("120s"),
+	  RANGE(1, 24 * HOUR), AT(model.first_token_ms),
+	  .help = "Longest wait for the first token of an answer. An answer that keeps coming "
+		  "is bounded by `openai.idle_timeout` and `openai.total_timeout`." },
+	{ "openai.connect_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_MODEL, DEF("10s"),
+	  RANGE(1, 10 * MINUTE), AT(model.connect_ms), .help = "Longest wait for a connection." },
+	{ "openai.idle_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_MODEL, DEF("60s"),
+	  RANGE(1, 24 * HOUR), AT(model.idle_ms),
+	  .help = "Longest pause inside an answer that is being streamed." },
+	{ "openai.total_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_MODEL, DEF("600s"),
+	  RANGE(1, 24 * HOUR), AT(model.total_ms),
+	  .help = "Longest time for a whole answer; never less than `openai.timeout`." },
+	{ "openai.max_retries", NULL, OPT_INT, OPT_RELOAD, CONFIG_MODEL, DEF2("2", "3"),
+	  RANGE(0, 20), AT(model.max_retries),
+	  .help = "Repetitions of a request that failed and may be repeated." },
+	{ "openai.max_tokens", "LLM_MAX_TOKENS", OPT_INT, OPT_RELOAD, CONFIG_MODEL, DEF("0"),
+	  RANGE(0, INT64_MAX), AT(model.max_tokens),
+	  .help = "Limit on the tokens of an answer; 0: not sent." },
+	{ "openai.reasoning_effort", "LLM_REASONING_EFFORT", OPT_WORD, OPT_RELOAD, CONFIG_MODEL,
+	  .words = "none minimal low medium high xhigh max", AT(model.reasoning_effort),
+	  .help = "Passed on as it is; unset: not sent." },
+	{ "openai.max_response_bytes", NULL, OPT_INT, OPT_RELOAD, CONFIG_MODEL, DEF("16777216"),
+	  RANGE(64 * KIB, 256 * MIB), AT(model.response_max),
+	  .help = "Largest answer that is read, in bytes." },
+
+	{ "http.ca_file", "SSL_CERT_FILE", OPT_PATH, OPT_PROCESS, AT(http.ca_file),
+	  .help = "Certificates to trust instead of the system's." },
+	{ "http.http_proxy", "http_proxy HTTP_PROXY", OPT_STR, OPT_PROCESS,
+	  AT(http.http_proxy), .help = "Proxy for http:// requests." },
+	{ "http.https_proxy", "https_proxy HTTPS_PROXY", OPT_STR, OPT_PROCESS,
+	  AT(http.https_proxy), .help = "Proxy for https:// requests." },
+	{ "http.all_proxy", "all_proxy ALL_PROXY", OPT_STR, OPT_PROCESS, AT(http.all_proxy),
+	  .help = "Proxy for what has none of its own." },
+	{ "http.no_proxy", "no_proxy NO_PROXY", OPT_STR, OPT_PROCESS, AT(http.no_proxy),
+	  .help = "Hosts that are reached without a proxy." },
+
+	{ "channels.telegram.enabled", NULL, OPT_BOOL, OPT_LATER, CONFIG_CHANNEL,
+	  DEF2(NULL, "true"), AT(telegram.enabled),
+	  .help = "Use Telegram. Env mode: when `CHANNEL` is telegram." },
+	{ "channels.telegram.token_env", NULL, OPT_STR, OPT_LATER, CONFIG_CHANNEL,
+	  DEF("TELEGRAM_BOT_TOKEN"), .help = "Variable that holds the bot's token." },
+	{ "channels.telegram.token_file", "TELEGRAM_BOT_TOKEN_FILE", OPT_PATH, OPT_LATER,
+	  CONFIG_CHANNEL, .help = "File that holds the token, when the variable is not set." },
+	{ "channels.telegram.token", NULL, OPT_SECRET, OPT_LATER, CONFIG_CHANNEL,
+	  AT(telegram.token), .help = "The token itself; only from a variable or a file." },
+	{ "channels.telegram.allow_from", "TELEGRAM_ALLOWED_USERS", OPT_IDS, OPT_LATER,
+	  CONFIG_CHANNEL, DEF(""), AT(telegram.allow_from),
+	  .help = "Numeric ids of the users who are answered; nobody else is." },
+	{ "channels.telegram.groups", NULL, OPT_GROUPS, OPT_LATER, CONFIG_CHANNEL,
+	  DEF2("{\"*\": {require_mention: false}}", "{\"*\": {require_mention: true}}"),
+	  .help = "Group chats by id, or `*` for all: `require_mention`, and an `allow_from` "
+		  "of their own. A map given here replaces the default whole." },
+	{ "channels.telegram.api_base_url", "TELEGRAM_API_BASE_URL", OPT_URL, OPT_LATER,
+	  CONFIG_CHANNEL, AT(telegram.api_base_url), .help = "Another Bot API server." },
+	{ "channels.telegram.error_reporting", "TELEGRAM_ERROR_REPORTING", OPT_WORD, OPT_LATER,
+	  CONFIG_CHANNEL, DEF("off"), .words = "off error warn",
+	  .help = "Log lines of this level are told to the owner." },
+
+	{ "tools.builtin", "TOOLS", OPT_WORDS, .need = CONFIG_TOOLS, DEF(""),
+	  .words = "fs web exec memory cron",
+	  .help = "Built-in tools that are on in addition to the default ones." },
+	{ "tools.result_max_chars", "TOOL_RESULT_MAX_CHARS", OPT_INT, OPT_RELOAD, CONFIG_TOOLS,
+	  DEF("16000"), RANGE(1, 10000000), AT(limits.tool_result_max_chars),
+	  .help = "Longest result of an MCP tool the model is shown; head and tail are kept." },
+	{ "tools.schema_max_tokens", "TOOL_SCHEMA_MAX_TOKENS", OPT_INT, .need = CONFIG_TOOLS,
+	  DEF("0"), RANGE(0, INT64_MAX), AT(limits.tool_schema_max_tokens),
+	  .help = "Refuse to start when the tools' schemas are estimated above this; 0: only "
+		  "log the estimate." },
+	{ "tools.dynamic", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF("false"),
+	  .help = "Show tools to the model only once it asked for their server." },
+	{ "tools.filesystem.enabled", NULL, OPT_BOOL, .need = CONFIG_TOOLS, DEF2(NULL, "true"),
+	  AT(fs.enabled), .help = "read_file, write_file and list_dir. Env mode: `fs` in "
+				  "`TOOLS`." },
+	{ "tools.filesystem.roots", NULL, OPT_PATHS, .need = CONFIG_TOOLS, AT(fs.roots),
+	  .help = "Directories the file tools may use; the workspace, when not set." },
+	{ "tools.filesystem.max_read_bytes", NULL, OPT_INT, .need = CONFIG_TOOLS,
+	  DEF("262144"), RANGE(1, 64 * MIB), AT(fs.max_read_bytes),
+	  .help = "Most bytes of one read_file." },
+	{ "tools.filesystem.max_write_bytes", NULL, OPT_INT, .need = CONFIG_TOOLS,
+	  DEF("1048576"), RANGE(1, 256 * MIB), AT(fs.max_write_bytes),
+	  .help = "Most bytes of one write_file." },
+	{ "tools.web_fetch.enabled", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
+	  DEF2(NULL, "true"), .help = "web_fetch. Env mode: `web` in `TOOLS`." },
+	{ "tools.web_fetch.timeout", NULL, OPT_MS, OPT_LATER, CONFIG_TOOLS, DEF("30s"),
+	  RANGE(1, HOUR), .help = "Longest time for one fetch." },
+	{ "tools.web_fetch.max_bytes", NULL, OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("1048576"),
+	  RANGE(1, 64 * MIB), .help = "Most bytes of one fetch." },
+	{ "tools.exec.enabled", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF2(NULL, "true"),
+	  .help = "exec. Env mode: `exec` in `TOOLS`." },
+	{ "tools.exec.mode", NULL, OPT_WORD, OPT_LATER, CONFIG_TOOLS, DEF("approval"),
+	  .words = "approval auto off", .help = "Who decides about a command that no rule "
+		  "decides: a person, a classifier; `off` switches the tool off." },
+	{ "tools.exec.shell", NULL, OPT_STRS, OPT_LATER, CONFIG_TOOLS, DEF(""),
+	  .help = "Shell and its flags; empty: `/bin/bash -lc`." },
+	{ "tools.exec.cwd", NULL, OPT_PATH, OPT_LATER, CONFIG_TOOLS,
+	  .help = "Directory commands start in; the workspace, when not set." },
+	{ "tools.exec.timeout", NULL, OPT_MS, OPT_LATER, CONFIG_TOOLS, DEF("120s"),
+	  RANGE(1, 24 * HOUR), .help = "Longest time for one command." },
+	{ "tools.exec.max_output_bytes", NULL, OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("65536"),
+	  RANGE(1, 64 * MIB), .help = "Most bytes of a command's output." },
+	{ "tools.exec.approval_timeout", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("5m"),
+	  RANGE(1, 7 * 24 * HOUR), AT(policy.approval_timeout_ms),
+	  .help = "How long a question to the owner waits for its answer." },
+	{ "tools.exec.deny_builtin", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
+	  .help = "Use the built-in deny rules; unset: unless `tools.exec.deny` has any." },
+	{ "tools.exec.deny", NULL, OPT_REGEXES, OPT_LATER, CONFIG_TOOLS, DEF(""),
+	  .help = "Regular expressions of commands that are always refused." },
+	{ "tools.exec.allow", NULL, OPT_REGEXES, OPT_LATER, CONFIG_TOOLS, DEF(""),
+	  .help = "Regular expressions of commands that need no question." },
+	{ "tools.exec.auto.model", NULL, OPT_STR, OPT_LATER, CONFIG_TOOLS,
+	  .help = "Model of the classifier; unset: `agent.model`." },
+	{ "tools.exec.auto.confirm_on", NULL, OPT_STRS, OPT_LATER, CONFIG_TOOLS,
+	  DEF("destructive,privileged,network,secret_access"),
+	  .help = "Kinds of risk the classifier leaves to a person." },
+	{ "tools.exec.sandbox.profile", NULL, OPT_WORD, OPT_LATER, CONFIG_TOOLS,
+	  DEF2("strict", "compat"), .words = "strict compat off",
+	  .help = "How commands are confined." },
+	{ "tools.exec.sandbox.require", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF("false"),
+	  .help = "Refuse to run what the kernel cannot confine." },
+	{ "tools.exec.sandbox.network", NULL, OPT_WORD, OPT_LATER, CONFIG_TOOLS, DEF("allow"),
+	  .words = "allow deny", .help = "Whether commands may use the network." },
+	{ "tools.exec.sandbox.read", NULL, OPT_PATHS, OPT_LATER, CONFIG_TOOLS, DEF(""),
+	  .help = "Further paths commands may read." },
+	{ "tools.exec.sandbox.write", NULL, OPT_PATHS, OPT_LATER, CONFIG_TOOLS, DEF(""),
+	  .help = "Further paths commands may write." },
+
+	{ "mcp.manifest", "MCP_MANIFEST", OPT_PATH, .need = CONFIG_TOOLS, AT(mcp.manifest),
+	  .help = "The list of tool servers. Env mode: `/etc/gantry/mcp.toml`; at a terminal "
+		  "without that, `$XDG_CONFIG_HOME/gantry/mcp.toml`. File mode: `mcp.toml` "
+		  "beside the file." },
+	{ "mcp.inherit_env", NULL, OPT_BOOL, OPT_RELOAD, CONFIG_TOOLS, DEF2("true", "false"),
+	  AT(mcp.inherit_env),
+	  .help = "Servers get the whole environment but our own variables and secrets; else "
+		  "PATH, HOME, LANG, TZ and TMPDIR. A server's entry may say otherwise." },
+	{ "mcp.call_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_TOOLS, DEF("600s"),
+	  RANGE(1, 24 * HOUR), AT(mcp.call_timeout_ms), .help = "Longest time for one tool call." },
+	{ "mcp.start_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_TOOLS, DEF("30s"),
+	  RANGE(1, HOUR), AT(mcp.start_timeout_ms),
+	  .help = "Longest time for a server's handshake." },
+	{ "mcp.ping_interval", NULL, OPT_MS, OPT_RELOAD, CONFIG_TOOLS, DEF("30s"),
+	  RANGE(0, 24 * HOUR), AT(mcp.ping_interval_ms),
+	  .help = "An idle server is asked this often whether it lives; 0: never." },
+	{ "mcp.max_line_bytes", NULL, OPT_INT, OPT_RELOAD, CONFIG_TOOLS, DEF("16777216"),
+	  RANGE(64 * KIB, 256 * MIB), AT(mcp.line_max),
+	  .help = "Largest message of a server, in bytes." },
+
+	{ "policy.rules", NULL, OPT_RULES, OPT_RELOAD, CONFIG_TOOLS, DEF("[]"), AT(policy),
+	  .help = "List of `{tool: GLOB, action: allow|ask|deny}`; the first that matches the "
+		  "tool's name decides, none: allow." },
+
+	{ "memory.enabled", "MEMORY_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
+	  DEF2("true", "false"), .help = "Remember across sessions." },
+	{ "memory.backend", "MEMORY_BACKEND", OPT_BACKEND, OPT_LATER, CONFIG_TOOLS,
+	  DEF("builtin"), .help = "`builtin`, or `mcp:` and the name of a server." },
+	{ "memory.consolidate_minutes", "MEMORY_CONSOLIDATE_MINUTES", OPT_INT, OPT_LATER,
+	  CONFIG_TOOLS, DEF("30"), RANGE(0, 1000000),
+	  .help = "How often memory is tidied up; 0: never." },
+
+	{ "cron.enabled", "CRON_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
+	  DEF2("true", "false"), .help = "Run scheduled jobs." },
+	{ "cron.timezone", "CRON_TZ", OPT_ZONE, OPT_LATER, CONFIG_TOOLS, DEF2("UTC", "Local"),
+	  .help = "Time zone of schedules: an IANA name, or Local." },
+	{ "cron.max_jobs", "CRON_MAX_JOBS", OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("50"),
+	  RANGE(1, 100000), .help = "Jobs that may be enabled." },
+	{ "cron.tick_seconds", "CRON_TICK_SECONDS", OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("15"),
+	  RANGE(1, 86400), .help = "How late a job may start." },
+	{ "cron.jobs", NULL, OPT_JOBS, OPT_LATER, CONFIG_TOOLS, DEF("[]"),
+	  .help = "Jobs: `name`, `schedule` (5 fields or @macro), `prompt`, `session` "
+		  "(persistent or ephemeral), `timeout`, `enabled`, `catch_up`, and `deliver_to` "
+		  "with `channel` and `chat_id`." },
+
+	{ "watch.enabled", "WATCH_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF("false"),
+	  .help = "Watches that wake the agent when a tool has something new." },
+	{ "watch.max", "WATCH_MAX", OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("50"),
+	  RANGE(1, 100000), .help = "Watches that may exist." },
+};
+/* clang-format on */
+
+const size_t options_n = COUNT(options);
+
+const char *const options_foreign[] = { "DISCORD_BOT_TOKEN",
+					"DISCORD_ALLOWED_USERS",
+					"SLACK_BOT_TOKEN",
+					"SLACK_APP_TOKEN",
+					"SLACK_ALLOWED_USERS",
+					"HISTORY_STRIP_FILLERS",
+					"MCP_ENABLE_FORCE",
+					"TOOLS_ENABLED",
+					"SELF_NOTES_ENABLED",
+					"SPARK_QTY",
+					"SPARK_START_HOUR",
+					"SPARK_END_HOUR",
+					"SPARK_PROMPT",
+					"SPARK_SKIP_RECENT_MINUTES",
+					"EXAMPLES_QTY",
+					"EXAMPLES_START_HOUR",
+					"EXAMPLES_END_HOUR",
+					"EXAMPLES_SKIP_RECENT_MINUTES",
+					NULL };
+
+size_t option_find(str key)
+{
+	for (size_t i = 0; i < options_n; i++)
+		if (str_eq(str_of(options[i].key), key))
+			return i;
+	return SIZE_MAX;
+}
+
+str option_env_name(struct arena *a, const struct option *o)
+{
+	str name = arena_fmt(a, "GANTRY_%s", o->key);
+	char *p = arena_alloc(a, 1, name.n + 1);
+
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		p[i] = c == '.' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+	}
+	return (str){ p, name.n };
+}

@@ -1,0 +1,308 @@
+/*
+ * Options that are more than a value: policy rules, Telegram groups, cron jobs.  Like every
+ * other option each may also come from a variable, then written as YAML's flow form.
+ */
+#include "config/internal.h"
+
+#include <string.h>
+
+#include "config/value.h"
+
+/* What a member of a map may be called. */
+struct members {
+	const char *names[10];
+};
+
+static void refuse(struct loader *l, const struct input *in, const struct yaml *at,
+		   const char *what, const char *why)
+{
+	str name = what ? arena_fmt(l->a, "%.*s.%s", STRF(in->name), what) : in->name;
+
+	problem_add(l->p, in->node ? at : NULL, name, "%s", why);
+}
+
+/* Every element must be a map of these members only. */
+static bool check_members(struct loader *l, const struct input *in, const struct yaml *map,
+			  const struct members *may)
+{
+	bool fine = true;
+
+	if (map->kind != YAML_MAP) {
+		refuse(l, in, map, NULL, "must be a map of names and values");
+		return false;
+	}
+	for (const struct yaml *m = map->child; m; m = m->next) {
+		size_t i = 0;
+
+		while (may->names[i] && !str_eq(m->key, str_of(may->names[i])))
+			i++;
+		if (may->names[i])
+			continue;
+		refuse(l, in, m, arena_cstr(l->a, m->key), "unknown key");
+		fine = false;
+	}
+	return fine;
+}
+
+static str member(const struct yaml *map, const char *key)
+{
+	const struct yaml *m = yaml_get(map, str_of(key));
+
+	return m && m->kind == YAML_SCALAR && !m->null ? str_trim(m->text) : S("");
+}
+
+/* How a tree is written on one line. */
+static void flow(struct buf *b, const struct yaml *y)
+{
+	if (y->kind == YAML_SCALAR) {
+		buf_add(b, y->null ? S("null") : config_scalar_text(b->a, y->text));
+		return;
+	}
+	buf_addc(b, y->kind == YAML_MAP ? '{' : '[');
+	for (const struct yaml *m = y->child; m; m = m->next) {
+		if (m != y->child)
+			buf_add(b, S(", "));
+		if (y->kind == YAML_MAP)
+			buf_fmt(b, "%s: ", config_scalar_text(b->a, m->key).p);
+		flow(b, m);
+	}
+	buf_addc(b, y->kind == YAML_MAP ? '}' : ']');
+}
+
+/* --- policy.rules ------------------------------------------------------------------- */
+
+static void rules(struct loader *l, const struct option *o, const struct input *in,
+		  const struct yaml *root)
+{
+	static const struct members may = { { "tool", "action" } };
+	struct policy_rule_cfg *out = NEWN(l->keep, struct policy_rule_cfg, root->n + 1);
+	struct policy_cfg *cfg = (struct policy_cfg *)((char *)l->c + o->at);
+	size_t n = 0;
+
+	for (const struct yaml *r = root->child; r; r = r->next) {
+		str tool = member(r, "tool"), word;
+		const char *why;
+
+		if (!check_members(l, in, r, &may))
+			continue;
+		if (!tool.n)
+			refuse(l, in, r, "tool", "must be a tool's name or a pattern with *");
+		if ((why = value_word(l->a, member(r, "action"), "allow ask deny", &word))) {
+			refuse(l, in, r, "action", why);
+			continue;
+		}
+		out[n].tool = arena_dup(l->keep, tool);
+		out[n++].action = str_eq(word, S("allow")) ? POLICY_ALLOW
+				  : str_eq(word, S("ask")) ? POLICY_ASK
+							   : POLICY_DENY;
+	}
+	cfg->rules = out;
+	cfg->n = n;
+}
+
+/* --- channels.telegram.groups ------------------------------------------------------- */
+
+static void check_ids(struct loader *l, const struct input *in, const struct yaml *list)
+{
+	int64_t id;
+
+	if (list->null)
+		return;
+	if (list->kind != YAML_LIST) {
+		refuse(l, in, list, "allow_from", "must be a list of whole numbers");
+		return;
+	}
+	for (const struct yaml *m = list->child; m; m = m->next)
+		if (m->kind != YAML_SCALAR || !str_i64(str_trim(m->text), &id))
+			refuse(l, in, m, "allow_from", "must be a list of whole numbers");
+}
+
+static void groups(struct loader *l, const struct input *in, const struct yaml *root)
+{
+	static const struct members may = { { "require_mention", "allow_from" } };
+	const struct yaml *list;
+	int64_t id;
+	bool is;
+
+	for (const struct yaml *g = root->child; g; g = g->next) {
+		str mention = member(g, "require_mention");
+
+		if (!str_eq(g->key, S("*")) && !str_i64(g->key, &id))
+			refuse(l, in, g, arena_cstr(l->a, g->key),
+			       "a group is named by its numeric id, or * for all");
+		else if (!str_eq(g->key, S("*")) && id > 0)
+			refuse(l, in, g, arena_cstr(l->a, g->key),
+			       "looks like a user's id; ids of groups are negative");
+		if (!check_members(l, in, g, &may))
+			continue;
+		if (mention.n && value_bool(mention, &is))
+			refuse(l, in, g, "require_mention", "must be true or false");
+		if ((list = yaml_get(g, S("allow_from"))))
+			check_ids(l, in, list);
+	}
+}
+
+bool config_groups_allow_someone(struct loader *l)
+{
+	str text = config_setting(l, "channels.telegram.groups")->text;
+	const struct yaml *root = yaml_read(l->a, text, &l->unwanted);
+
+	for (const struct yaml *g = root ? root->child : NULL; g; g = g->next) {
+		const struct yaml *list = yaml_get(g, S("allow_from"));
+
+		if (list && list->kind == YAML_LIST && list->n)
+			return true;
+	}
+	return false;
+}
+
+/* --- cron.jobs ---------------------------------------------------------------------- */
+
+static const char *check_schedule(str s)
+{
+	size_t fields = 0;
+
+	if (str_starts(s, S("@")))
+		return s.n > 1 ? NULL : "must have 5 fields, or be a macro such as @daily";
+	for (size_t i = 0; i < s.n; i++) {
+		bool blank = s.p[i] == ' ' || s.p[i] == '\t';
+
+		fields += !blank && (i == 0 || s.p[i - 1] == ' ' || s.p[i - 1] == '\t');
+	}
+	return fields == 5 ? NULL : "must have 5 fields, or be a macro such as @daily";
+}
+
+static bool enabled(const struct yaml *job)
+{
+	str s = member(job, "enabled");
+	bool is = true;
+
+	return s.n == 0 || value_bool(s, &is) || is;
+}
+
+static void check_job(struct loader *l, const struct input *in, const struct yaml *job)
+{
+	const struct yaml *to = yaml_get(job, S("deliver_to"));
+	static const struct members to_may = { { "channel", "chat_id", "thread_id" } };
+	static const char *const bools[] = { "enabled", "catch_up" };
+	const char *why;
+	int64_t ms;
+	str word;
+	bool is;
+
+	if (!member(job, "name").n)
+		refuse(l, in, job, "name", "must be set");
+	if (!member(job, "prompt").n)
+		refuse(l, in, job, "prompt", "must be set");
+	if ((why = check_schedule(member(job, "schedule"))))
+		refuse(l, in, job, "schedule", why);
+	if ((why = value_word(l->a, member(job, "session"), "persistent ephemeral", &word)))
+		refuse(l, in, job, "session", why);
+	if ((why = value_ms(l->a, member(job, "timeout"), 1, 24 * 3600 * 1000, &ms)))
+		refuse(l, in, job, "timeout", why);
+	for (size_t i = 0; i < COUNT(bools); i++)
+		if (member(job, bools[i]).n && (why = value_bool(member(job, bools[i]), &is)))
+			refuse(l, in, job, bools[i], why);
+	if (to && !to->null)
+		(void)check_members(l, in, to, &to_may);
+}
+
+static void jobs(struct loader *l, const struct input *in, const struct yaml *root)
+{
+	static const struct members may = { { "name", "schedule", "prompt", "enabled",
+					      "session", "timeout", "deliver_to",
+					      "catch_up" } };
+
+	for (const struct yaml *job = root->child; job; job = job->next) {
+		if (!check_members(l, in, job, &may))
+			continue;
+		check_job(l, in, job);
+		for (const struct yaml *k = root->child; k != job; k = k->next)
+			if (member(job, "name").n &&
+			    str_eq(member(k, "name"), member(job, "name")))
+				refuse(l, in, job, "name", "another job has this name");
+	}
+}
+
+/* May the bot write to that chat?  Its user, or its group by id. */
+static bool reachable(struct loader *l, str chat)
+{
+	str text = config_setting(l, "channels.telegram.groups")->text;
+	const struct yaml *root = yaml_read(l->a, text, &l->unwanted);
+	int64_t id;
+
+	if (!str_i64(chat, &id))
+		return false;
+	for (size_t i = 0; i < l->c->telegram.allow_from.n; i++)
+		if (l->c->telegram.allow_from.v[i] == id)
+			return true;
+	return yaml_get(root, chat) != NULL;
+}
+
+static void check_delivery(struct loader *l, const struct input *in, const struct yaml *job)
+{
+	const struct yaml *to = yaml_get(job, S("deliver_to"));
+
+	if (!to || to->null || !enabled(job))
+		return;
+	if (!member(to, "channel").n || !member(to, "chat_id").n)
+		refuse(l, in, to, "deliver_to", "needs channel and chat_id");
+	else if (!str_eq(member(to, "channel"), S("telegram")))
+		refuse(l, in, to, "deliver_to", "the channel must be telegram");
+	else if (!l->c->telegram.enabled)
+		refuse(l, in, to, "deliver_to", "Telegram is not enabled");
+	else if (!reachable(l, member(to, "chat_id")))
+		refuse(l, in, to, "deliver_to",
+		       "the chat is neither in channels.telegram.allow_from nor a key of "
+		       "channels.telegram.groups");
+}
+
+void config_check_jobs(struct loader *l)
+{
+	size_t row = option_find(S("cron.jobs"));
+	const struct yaml *section = yaml_get(l->file, S("cron"));
+	struct input in = { .node = yaml_get(section, S("jobs")), .name = S("cron.jobs") };
+	const struct yaml *root = in.node;
+
+	if (!str_eq(config_setting(l, "cron.enabled")->text, S("true")))
+		return;
+	if (str_starts(l->set[row].from, S("env "))) {
+		in = (struct input){ .name = str_sub(l->set[row].from, 4, SIZE_MAX) };
+		root = yaml_read(l->a, l->set[row].text, &l->unwanted);
+	}
+	if (!root || root->kind != YAML_LIST)
+		return;
+	for (const struct yaml *job = root->child; job; job = job->next)
+		if (job->kind == YAML_MAP)
+			check_delivery(l, &in, job);
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+str config_structure(struct loader *l, const struct option *o, const struct input *in)
+{
+	enum yaml_kind kind = o->type == OPT_GROUPS ? YAML_MAP : YAML_LIST;
+	const struct yaml *root = in->node;
+	struct buf shown = buf_in(l->keep, 1 << 20);
+	struct problems inner;
+
+	if (!root) {
+		problems_init(&inner, l->a, S(""));
+		root = yaml_read(l->a, in->text, &inner);
+		if (inner.n)
+			root = NULL;
+	}
+	if (!root || root->kind != kind) {
+		problem_add(l->p, in->node, in->name, "must be a %s",
+			    kind == YAML_MAP ? "map" : "list of maps");
+		return S("");
+	}
+	if (o->type == OPT_RULES)
+		rules(l, o, in, root);
+	else if (o->type == OPT_GROUPS)
+		groups(l, in, root);
+	else
+		jobs(l, in, root);
+	flow(&shown, root);
+	return buf_str(&shown);
+}
