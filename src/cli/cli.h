@@ -1,0 +1,59 @@
+/*
+ * cli/cli: what the subcommands share.
+ *
+ * One file per subcommand, cmd_<name>.c, with one row in main.c.  Exit codes: 0 done,
+ * 1 failed (the reason is one line on stderr), 2 usage, 128 + signal when interrupted.
+ * Standard output is the answer, everything else goes to standard error.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "config/load.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* One run of the program. */
+struct cli {
+	struct arena *a; /* the command's, freed by main */
+	struct env env; /* copied before the block was wiped */
+	const char *config_path; /* --config, NULL */
+	const char *log_level; /* --log-level, NULL */
+	bool terminal; /* a person sits at stdin and stderr */
+	int argc; /* what follows the subcommand's name */
+	char **argv;
+	const struct cmd *cmd;
+};
+
+struct cmd {
+	const char *name, *alias; /* alias may be NULL */
+	const char *summary; /* for gantry help */
+	const char *usage; /* the text of --help, with an example */
+	int (*run)(struct cli *cli);
+};
+
+/* "gantry: <sentence>" on stderr; returns EXIT_FAILED. */
+int cli_fail(const char *fmt, ...) PRINTF(1, 2);
+
+/* "gantry <cmd>: <sentence>" and where to find help; returns EXIT_USAGE. */
+int cli_misuse(const struct cli *cli, const char *fmt, ...) PRINTF(2, 3);
+
+/* Take an option out of argv wherever it stands before "--": a flag, or one with a value
+ * (as "--x V" or "--x=V").  False when absent; an option without its value is a misuse:
+ * *bad is set.  cli_rest() then refuses what still looks like an option, and says how many
+ * arguments there are. */
+bool cli_flag(struct cli *cli, const char *name);
+bool cli_value(struct cli *cli, const char *name, const char **value, bool *bad);
+int cli_rest(struct cli *cli, int min, int max); /* EXIT_OK or EXIT_USAGE */
+
+/* Load the configuration, say every problem on stderr, and open the log with it.  EXIT_OK with
+ * *out (config_free is the caller's), else the exit code. quiet: warnings of the log only. */
+int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
+	       struct config **out);
+
+/* Foreign text made visible, to stdout. */
+void cli_print(struct cli *cli, str text);
+
+/* version.c: stamped by the build. */
+extern const char *const gantry_version, *const gantry_commit, *const gantry_date;
+
+#endif
