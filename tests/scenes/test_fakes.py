@@ -338,3 +338,49 @@ def test_toml_values_survive():
     assert toml({"a": "x\"y", "b": [1, "ü"]}) == '{ "a" = "x\\"y", "b" = [1, "ü"] }'
 
 
+
+
+@pytest.mark.skipif(not os.environ.get("GANTRY_CORPORA"), reason="GANTRY_CORPORA is not set")
+def test_what_the_fake_model_answers_is_valid_itself(model):
+    from jsonschema import Draft202012Validator
+    with open(os.path.join(os.environ["GANTRY_CORPORA"], "openai-chat-subset.schema.json"), encoding="utf-8") as f:
+        defs = json.load(f)["$defs"]
+
+    def valid(name, value):
+        errors = [e.message for e in Draft202012Validator(dict(defs[name], **{"$defs": defs})).iter_errors(value)
+                  if "None is not of type" not in e.message and "'refusal'" not in e.message
+                  and "'logprobs'" not in e.message]
+        assert not errors, errors
+    for stream in (False, True):
+        model.reply("one two", calls=[call("t", a=1)], reasoning="why")
+        _, r = post(model, ask(USER, stream_options={"include_usage": True}) if stream else ask(USER), stream=stream)
+        raw = r.read()
+        if stream:
+            for e in events(raw):
+                valid("CreateChatCompletionStreamResponse", e)
+        else:
+            valid("CreateChatCompletionResponse", json.loads(raw))
+
+
+@pytest.mark.skipif(not os.environ.get("GANTRY_CORPORA"), reason="GANTRY_CORPORA is not set")
+def test_what_the_scripted_server_answers_is_valid_itself(tmp_path):
+    results = {"initialize": "InitializeResult", "tools/list": "ListToolsResult", "tools/call": "CallToolResult"}
+    for revision in mcp_check.REVISIONS:
+        (tmp_path / revision).mkdir()
+        c = Client(tmp_path / revision, "--ledger", str(tmp_path / "ledger"))
+        c.start(revision)
+        c.ask("tools/list", {})
+        for tool in ("echo", "image", "resource", "structured", "fail", "progress", "empty"):
+            c.call(tool, text="x")
+        c.close()
+        asked = {}
+        for row in mcp_check.read_log(c.log):
+            if row["dir"] == "event":
+                continue
+            msg = json.loads(row["raw"])
+            if "method" in msg and "id" in msg and row["dir"] == "in":
+                asked[msg["id"]] = msg["method"]
+            elif row["dir"] == "out" and "result" in msg:
+                name = results.get(asked[msg["id"]])
+                if name:
+                    assert mcp_check._by_schema(revision, name, msg["result"], asked[msg["id"]]) == []
