@@ -103,7 +103,7 @@ openai:
   model: test-model
 channels:
   telegram: {enabled: false}
-database: {dsn: %s}
+storage: {dsn: %s}
 """
 
 

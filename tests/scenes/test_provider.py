@@ -249,7 +249,7 @@ def test_refused_parameters_are_adapted_and_remembered(gantry, model):
             return Reply(status=400, body=MAX_TOKENS)
         return Reply("Hello")
     model.answer(picky)
-    settings = {"LLM_MAX_TOKENS": "500", "GANTRY_OPENAI_TEMPERATURE": "0.7"}
+    settings = {"LLM_MAX_TOKENS": "500", "GANTRY_AGENT_TEMPERATURE": "0.7"}
     assert gantry.talk("go", **settings).out == "Hello\n"
     assert model.last.body["max_completion_tokens"] == 500
     count = len(model.requests)
@@ -362,7 +362,7 @@ def test_a_model_that_never_answers_ends_in_a_sentence(gantry, model):
         gates.append(Gate())
         return Reply("late", gate=gates[-1])
     model.answer(hang)
-    r = gantry.talk("go", GANTRY_OPENAI_FIRST_TOKEN_TIMEOUT="1s", GANTRY_OPENAI_MAX_RETRIES="1", seconds=120)
+    r = gantry.talk("go", GANTRY_OPENAI_TIMEOUT="1s", GANTRY_OPENAI_MAX_RETRIES="1", seconds=120)
     assert r.out.strip() and "late" not in r.out
 
 

@@ -76,7 +76,7 @@ def test_sigterm_lets_a_running_turn_finish_within_the_grace(gantry, model):
 def test_a_second_signal_exits_at_once(gantry, model):
     gate = Gate()
     model.reply("never", gate=gate)
-    d = gantry.daemon(GANTRY_GATEWAY_GRACE="1h")
+    d = gantry.daemon(GANTRY_GATEWAY_GRACE="10m")
     d.send("go")
     gate.wait_reached()
     d.term()
@@ -208,7 +208,7 @@ def test_sigterm_ends_a_hanging_lookup(gantry, hanging_lookups):
 def test_a_turn_deadline_is_told(gantry, model):
     gate = Gate()
     model.reply("never", gate=gate)
-    r = gantry.talk("go", GANTRY_LIMITS_TURN_MAX_TIME="1s", seconds=60)
+    r = gantry.talk("go", GANTRY_AGENT_MAX_TURN_TIME="1s", seconds=60)
     assert r.out.strip() and "never" not in r.out
 
 
