@@ -16,14 +16,6 @@ from harness.watch import Gate
 pytestmark = pytest.mark.concurrency
 
 
-def silent_listener():
-    """A socket that accepts connections into its backlog and never reads."""
-    s = socket.socket()
-    s.bind(("127.0.0.1", 0))
-    s.listen(5)
-    return s
-
-
 PLACES = ["start", "headers", "first", 400]
 
 
@@ -159,23 +151,38 @@ def test_sigterm_in_a_tool_call_resumes_without_running_it_twice(gantry, model, 
     assert "one" in first and "wait" not in second.replace("waited", "")
 
 
-def test_stop_while_connecting(gantry, model):
-    with silent_listener() as s:
-        # A full backlog: further connects hang in SYN-SENT.
+@pytest.fixture
+def full_backlog():
+    """An address where connections hang: nobody accepts and the queue is full."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen(1)
         fill = []
-        for _ in range(12):
+        for _ in range(8):
             c = socket.socket()
             c.setblocking(False)
             c.connect_ex(s.getsockname())
             fill.append(c)
-        d = gantry.daemon(LLM_BASE_URL="http://127.0.0.1:%d/v1" % s.getsockname()[1])
-        d.send("go")
-        d.err.wait("(?i)turn|model|inbox|claim", 10)
-        d.send("/stop")
-        d.out.wait("(?i)stopp|cancel", 10)
-        d.finish(20)
+        yield "http://127.0.0.1:%d/v1" % s.getsockname()[1]
         for c in fill:
             c.close()
+
+
+def test_stop_ends_a_connection_attempt(gantry, full_backlog):
+    d = gantry.daemon(LLM_BASE_URL=full_backlog)
+    d.send("go")
+    d.err.wait("(?i)turn")
+    d.send("/stop")
+    d.out.wait("(?i)stopp", 10)
+    d.finish(20)
+
+
+def test_sigterm_ends_a_connection_attempt(gantry, full_backlog):
+    d = gantry.daemon(LLM_BASE_URL=full_backlog, GANTRY_GATEWAY_GRACE="100ms")
+    d.send("go")
+    d.err.wait("(?i)turn")
+    d.term()
+    assert d.wait(20) in (0, 143)
 
 
 @pytest.fixture
@@ -205,11 +212,28 @@ def test_sigterm_ends_a_hanging_lookup(gantry, hanging_lookups):
     assert hanging_lookups.wait(20) in (0, 143)
 
 
-def test_a_turn_deadline_is_told(gantry, model):
+@pytest.mark.parametrize("at", PLACES)
+def test_a_turn_deadline_ends_it_wherever_the_model_is(gantry, model, at):
     gate = Gate()
-    model.reply("never", gate=gate)
+    model.reply("never to be seen", gate=gate, gate_at=at)
+    r = gantry.talk("go", STREAM_REPLIES="true", GANTRY_AGENT_MAX_TURN_TIME="1s", seconds=60)
+    assert "time" in r.out and "never" not in r.out
+    model.reply("fine")
+    assert gantry.talk("and now?").out == "fine\n"
+
+
+def test_a_turn_deadline_ends_a_tool_call(gantry, model, mcp):
+    mcp.add("srv", tools=["hang"])
+    model.reply(calls=[call("srv__hang")])
+    model.decide = lambda r: Reply("landed")
     r = gantry.talk("go", GANTRY_AGENT_MAX_TURN_TIME="1s", seconds=60)
-    assert r.out.strip() and "never" not in r.out
+    assert r.out.strip()
+    assert len(mcp.received("notifications/cancelled")) == 1
+
+
+def test_a_turn_deadline_ends_a_connection_attempt(gantry, full_backlog):
+    r = gantry.talk("go", LLM_BASE_URL=full_backlog, GANTRY_AGENT_MAX_TURN_TIME="1s", seconds=60)
+    assert r.out.strip()
 
 
 def test_two_daemons_do_not_share_a_database(gantry, model):
