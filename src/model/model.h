@@ -104,6 +104,7 @@ struct model_failure {
 
 struct model;
 
+/* cfg and pool are borrowed and outlive the model. */
 int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool *pool,
 	       struct err *e) MUSTUSE;
 void model_close(struct model *m);

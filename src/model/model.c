@@ -1,0 +1,494 @@
+/*
+ * The client: ask, listen, and on a refusal adapt, wait, or give up.
+ *
+ * Each attempt has its own memory; only the reply is made in the caller's arena.  An answer
+ * counts when its end was seen (a finish reason or [DONE]); whatever breaks off before that
+ * is a failure, and nothing of it is kept.
+ */
+#include "model/model.h"
+
+#include "model/delta.h"
+#include "model/quirks.h"
+#include "model/reply.h"
+#include "model/request.h"
+#include "model/retry.h"
+#include "model/sse.h"
+#include "model/think.h"
+#include "os/clock.h"
+#include "os/wait.h"
+#include "text/text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define LESSONS_MAX 6 /* requests changed within one call */
+#define LINGER_FINISH_MS 2000 /* after the finish reason: the usage may follow */
+#define LINGER_DONE_MS 250 /* after [DONE]: the end of the body keeps the connection warm */
+#define RESPONSE_MAX_DEFAULT ((int64_t)16 << 20)
+
+struct model {
+	struct arena arena;
+	const struct model_cfg *cfg;
+	struct http_pool *pool;
+	str url, issuer;
+	bool gemini;
+};
+
+/* One attempt. */
+struct attempt {
+	struct arena arena;
+	struct sse sse;
+	struct answer answer;
+	struct think think;
+	struct buf json; /* a body that is not a stream */
+	bool sniffed, is_json, done;
+	bool ending; /* the body is over: a broken last event is a cut one */
+	const struct model_req *req;
+	bool *shown; /* pieces went out */
+	int64_t first_ms; /* monotonic, 0 none yet */
+	size_t reasoning_shown;
+};
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* The base URL may end in a slash, in the whole path, or in a query. */
+static str completions_url(struct arena *a, str base)
+{
+	size_t at = str_find(base, S("?"));
+	str path = str_sub(base, 0, at), query = str_sub(base, at, base.n);
+
+	while (str_ends(path, S("/")))
+		path.n--;
+	if (str_ends(path, S("/chat/completions")))
+		return arena_cat(a, path, query);
+	return arena_fmt(a, "%.*s/chat/completions%.*s", STRF(path), STRF(query));
+}
+
+int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool *pool,
+	       struct err *e)
+{
+	struct model *m;
+
+	if (!cfg->base_url.n || !cfg->name.n)
+		return err_set(e, E_INVAL, "model: no base URL or no model name");
+	if (!(m = calloc(1, sizeof *m)))
+		abort();
+	m->cfg = cfg;
+	m->pool = pool;
+	m->url = completions_url(&m->arena, cfg->base_url);
+	m->issuer = arena_fmt(&m->arena, "%.*s|%.*s", STRF(cfg->base_url), STRF(cfg->name));
+	m->gemini = str_has(cfg->base_url, S("generativelanguage.googleapis.com"));
+	*out = m;
+	return OK;
+}
+
+void model_close(struct model *m)
+{
+	if (!m)
+		return;
+	arena_free(&m->arena);
+	free(m);
+}
+
+str model_issuer(const struct model *m)
+{
+	return m->issuer;
+}
+
+const char *model_kind_word(enum model_kind kind)
+{
+	static const char *const words[] = {
+		[MODEL_OK] = "ok",
+		[MODEL_AUTH] = "auth",
+		[MODEL_RATE_LIMIT] = "rate_limit",
+		[MODEL_CONTEXT_LENGTH] = "context_length",
+		[MODEL_BAD_REQUEST] = "bad_request",
+		[MODEL_TRANSIENT] = "transient",
+		[MODEL_CANCELED] = "canceled",
+	};
+
+	return words[kind];
+}
+
+int model_request_body(const struct model *m, const struct model_req *req, struct arena *a,
+		       str *out, struct err *e)
+{
+	struct request r;
+	int rc = request_write(&r, a, m->cfg, m->issuer, m->gemini, req, &req->quirks, e);
+
+	if (rc == OK)
+		*out = r.body;
+	return rc;
+}
+
+/* ---- listening ---------------------------------------------------------------------- */
+
+static void tell(struct attempt *t, enum model_event ev, str piece)
+{
+	if (!piece.n || !t->req->on_event)
+		return;
+	*t->shown = true;
+	t->req->on_event(t->req->arg, ev, piece);
+}
+
+static str so_far(const struct buf *b)
+{
+	return (str){ b->p, b->n };
+}
+
+static void show(struct attempt *t, bool end)
+{
+	str reasoning = so_far(&t->answer.reasoning);
+
+	tell(t, MODEL_REASONING, str_sub(reasoning, t->reasoning_shown, reasoning.n));
+	t->reasoning_shown = reasoning.n;
+	tell(t, MODEL_TEXT, think_more(&t->think, so_far(&t->answer.content), end));
+}
+
+static bool finished(const struct attempt *t)
+{
+	return t->done || t->answer.finish.n;
+}
+
+static int on_sse_event(void *arg, str name, str data, struct err *e)
+{
+	struct attempt *t = arg;
+	SCOPED(arena_free) struct arena scratch = { 0 };
+	struct json *chunk;
+	int rc;
+
+	data = str_trim(data);
+	if (str_eq(data, S("[DONE]"))) {
+		t->done = true;
+		return OK;
+	}
+	if (!data.n || (data.p[0] != '{' && data.p[0] != '[' && !str_eq(name, S("error"))))
+		return OK; /* pings and the like */
+	if (json_read(&chunk, &scratch, data, e) < 0) {
+		if (t->ending || (name.n && !str_eq(name, S("error"))))
+			return OK;
+		if (!str_eq(name, S("error")))
+			return err_set(e, E_PROTO, "broken event in the answer");
+		t->answer.error = arena_dup(&t->arena, data);
+		return err_set(e, E_PROTO, "the provider reported an error");
+	}
+	if (str_eq(name, S("error")) && !json_get(chunk, "error")) {
+		t->answer.error = arena_dup(&t->arena, data);
+		return err_set(e, E_PROTO, "the provider reported an error");
+	}
+	if ((rc = answer_chunk(&t->answer, chunk, false, e)) < 0)
+		return rc;
+	if (t->answer.progress && !t->first_ms)
+		t->first_ms = clock_mono_ms();
+	show(t, false);
+	return OK;
+}
+
+/* The body of a 2xx answer: a stream whatever it calls itself, or one JSON text. */
+static int on_body(void *arg, str chunk, struct err *e)
+{
+	struct attempt *t = arg;
+	bool progress;
+	int rc;
+
+	if (!t->sniffed) {
+		str begin = str_trim(chunk);
+		if (!begin.n)
+			return 0;
+		t->sniffed = true;
+		t->is_json = begin.p[0] == '{' || begin.p[0] == '[';
+	}
+	if (t->is_json) {
+		buf_add(&t->json, chunk);
+		return 1;
+	}
+	t->answer.progress = false;
+	if ((rc = sse_feed(&t->sse, chunk, e)) < 0)
+		return rc;
+	progress = t->answer.progress;
+	if (t->done)
+		return LINGER_DONE_MS;
+	return finished(t) ? LINGER_FINISH_MS : progress;
+}
+
+/* A complete JSON body, asked for or not. */
+static int take_json(struct attempt *t, struct err *e)
+{
+	struct json *root;
+	int rc;
+
+	if (json_read(&root, &t->arena, buf_str(&t->json), e) < 0)
+		return err_set(e, E_PROTO, "the answer is not sound JSON");
+	if ((rc = answer_chunk(&t->answer, root, true, e)) < 0)
+		return rc;
+	if (!t->answer.choices)
+		return err_set(e, E_INVAL, "the answer has no choices");
+	t->done = true;
+	t->first_ms = clock_mono_ms();
+	return OK;
+}
+
+/* The body is over: is the answer? */
+static int conclude(struct attempt *t, const struct http_resp *resp, struct err *e)
+{
+	int rc;
+
+	t->ending = true;
+	if (t->is_json)
+		rc = take_json(t, e);
+	else
+		rc = sse_end(&t->sse, e);
+	if (rc < 0)
+		return rc;
+	if (!t->answer.choices && str_starts(http_header(resp, "content-type"), S("text/html")))
+		return err_set(e, E_INVAL, "a web page came back: is the base URL right?");
+	if (!finished(t) || !t->answer.choices)
+		return err_set(e, E_PROTO, "the answer ended early");
+	show(t, true);
+	return OK;
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+static int post(const struct model *m, struct attempt *t, const struct request *r,
+		struct http_resp *resp, const struct cancel *c, struct err *e)
+{
+	const struct model_cfg *cfg = m->cfg;
+	SCOPED(http_return) struct http *h = http_borrow(m->pool);
+	struct http_header headers[3] = {
+		{ S("Content-Type"), S("application/json") },
+		{ S("Accept"), r->stream ? S("text/event-stream") : S("application/json") },
+	};
+	size_t n = 2;
+
+	if (cfg->api_key.n && !cfg->no_key)
+		headers[n++] = (struct http_header){ S("Authorization"),
+						     arena_fmt(&t->arena, "Bearer %.*s",
+							       STRF(cfg->api_key)) };
+	return http_do(
+		h,
+		&(struct http_req){
+			.method = "POST",
+			.url = m->url,
+			.label = "/chat/completions",
+			.headers = headers,
+			.headers_n = n,
+			.body = r->body,
+			.connect_ms = cfg->connect_ms,
+			.first_ms = cfg->first_token_ms,
+			.idle_ms = cfg->idle_ms,
+			.total_ms = cfg->total_ms,
+			.body_max = (size_t)(cfg->response_max > 0 ? cfg->response_max
+								   : RESPONSE_MAX_DEFAULT),
+			.sink = on_body,
+			.arg = t,
+		},
+		&t->arena, resp, c, e);
+}
+
+/* What went wrong when no error body tells. */
+static void refusal_of_code(struct refusal *r, struct arena *a, int rc, const struct err *why)
+{
+	*r = (struct refusal){
+		.kind = rc == E_INVAL || rc == E_LIMIT ? MODEL_BAD_REQUEST : MODEL_TRANSIENT,
+		.message = arena_dup(a, str_of(why->msg)),
+	};
+}
+
+/* One request and its answer.  OK, or a code with *r. */
+static int ask(const struct model *m, struct attempt *t, const struct request *request,
+	       struct refusal *r, struct http_resp *resp, const struct cancel *c)
+{
+	size_t max = (size_t)(m->cfg->response_max > 0 ? m->cfg->response_max
+						       : RESPONSE_MAX_DEFAULT);
+	struct err why = { 0 };
+	int rc;
+
+	t->sse = sse_in(&t->arena, max, on_sse_event, t);
+	t->answer = answer_in(&t->arena, max);
+	t->json = buf_in(&t->arena, max);
+	rc = post(m, t, request, resp, c, &why);
+	if (rc == OK && resp->status >= 200 && resp->status < 300)
+		rc = conclude(t, resp, &why);
+	else if (rc == OK)
+		rc = E_PROTO;
+	if (rc == OK)
+		return OK;
+	if (t->answer.error.n)
+		refusal_read(r, &t->arena, 0, t->answer.error, &m->cfg->api_key, 1);
+	else if (resp->status && (resp->status < 200 || resp->status >= 300))
+		refusal_read(r, &t->arena, resp->status, resp->body, &m->cfg->api_key, 1);
+	else
+		refusal_of_code(r, &t->arena, rc, &why);
+	return rc;
+}
+
+/* ---- the loop ----------------------------------------------------------------------- */
+
+struct call {
+	const struct model *m;
+	const struct model_req *req;
+	const struct cancel *c;
+	struct model_quirks quirks;
+	struct lesson lesson;
+	int64_t began_ms;
+	int lessons, retries;
+	bool shown;
+};
+
+static int code_of(enum model_kind kind, int rc)
+{
+	switch (kind) {
+	case MODEL_AUTH:
+		return E_DENIED;
+	case MODEL_RATE_LIMIT:
+		return E_BUSY;
+	case MODEL_CONTEXT_LENGTH:
+		return E_LIMIT;
+	case MODEL_BAD_REQUEST:
+		return E_INVAL;
+	default:
+		return rc == E_IO || rc == E_TIMEOUT ? rc : E_PROTO;
+	}
+}
+
+static int give_up(const struct refusal *r, int rc, struct model_failure *fail, struct err *e)
+{
+	fail->kind = r->kind;
+	fail->status = r->status;
+	fail->retry_after_ms = r->retry_after_ms;
+	fail->no_images = r->no_images;
+	if (r->status)
+		return err_set(e, code_of(r->kind, rc), "%s (%d): %.*s",
+			       model_kind_word(r->kind), r->status, STRF(r->message));
+	return err_set(e, code_of(r->kind, rc), "%s: %.*s", model_kind_word(r->kind),
+		       STRF(r->message));
+}
+
+static int canceled(const struct call *k, struct model_failure *fail, struct err *e)
+{
+	int rc = cancel_check(k->c, e);
+
+	if (rc < 0)
+		*fail = (struct model_failure){ .kind = MODEL_CANCELED };
+	return rc;
+}
+
+/* Adapt to r.  1: ask again, 0: nothing to learn, < 0: what was learnt could not be kept. */
+static int learn(struct call *k, const struct refusal *r, struct err *e)
+{
+	struct model_quirks q = k->quirks;
+	bool again = k->lessons < LESSONS_MAX && quirks_learn(&q, r, &k->lesson);
+	int rc = OK;
+
+	if (r->kind == MODEL_CONTEXT_LENGTH && r->context_window > 0)
+		q.context_window = r->context_window;
+	if (q.flags == k->quirks.flags && q.context_window == k->quirks.context_window)
+		return 0;
+	k->quirks = q;
+	k->lessons++;
+	if (k->req->on_learn)
+		rc = k->req->on_learn(k->req->arg, &q, e);
+	return rc < 0 ? rc : again;
+}
+
+static bool may_retry(const struct call *k, const struct refusal *r, int wanted)
+{
+	if (k->retries >= k->m->cfg->max_retries || wanted == 0 || r->permanent ||
+	    r->retry_after_ms > RETRY_WAIT_MAX_MS)
+		return false;
+	return r->kind == MODEL_TRANSIENT || r->kind == MODEL_RATE_LIMIT ||
+	       (wanted == 1 && r->kind == MODEL_BAD_REQUEST && r->status != 400);
+}
+
+static int wait_before_retry(struct call *k, const struct refusal *r, struct err *e)
+{
+	int64_t ms = r->retry_after_ms ? r->retry_after_ms
+				       : retry_backoff(k->retries, random_unit());
+
+	k->retries++;
+	return wait_ms(ms, k->c, e);
+}
+
+static void attempt_free(struct attempt *t)
+{
+	arena_free(&t->arena);
+}
+
+static void succeed(const struct call *k, const struct attempt *t, struct arena *a,
+		    struct model_reply *out, struct model_failure *fail)
+{
+	int64_t now = clock_mono_ms();
+
+	*out = (struct model_reply){ 0 };
+	reply_make(&t->answer, a, out);
+	out->quirks = k->quirks;
+	out->first_token_ms = (t->first_ms ? t->first_ms : now) - k->began_ms;
+	out->total_ms = now - k->began_ms;
+	out->retries = k->retries;
+	*fail = (struct model_failure){ .kind = MODEL_OK };
+}
+
+/* One attempt.  0: it is over, with *result; 1: ask once more. */
+static int attempt(struct call *k, struct arena *a, struct model_reply *out,
+		   struct model_failure *fail, int *result, struct err *e)
+{
+	SCOPED(attempt_free)
+	struct attempt t = { .req = k->req, .shown = &k->shown };
+	struct request request;
+	struct http_resp resp = { 0 };
+	struct refusal r = { 0 };
+	int rc, again;
+
+	rc = request_write(&request, &t.arena, k->m->cfg, k->m->issuer, k->m->gemini, k->req,
+			   &k->quirks, e);
+	if (rc < 0) {
+		*fail = (struct model_failure){ .kind = rc == E_LIMIT ? MODEL_CONTEXT_LENGTH
+								      : MODEL_BAD_REQUEST };
+		return *result = rc, 0;
+	}
+	k->lesson.sent = request.sent;
+	rc = ask(k->m, &t, &request, &r, &resp, k->c);
+	if (rc == OK) {
+		succeed(k, &t, a, out, fail);
+		return *result = OK, 0;
+	}
+	if ((*result = canceled(k, fail, e)) < 0)
+		return 0;
+	if (!r.retry_after_ms)
+		r.retry_after_ms = retry_in_headers(&resp, clock_now_ms());
+	again = learn(k, &r, e);
+	if (again == 0 && may_retry(k, &r, retry_wanted(&resp))) {
+		if (wait_before_retry(k, &r, e) < 0 && (*result = canceled(k, fail, e)) < 0)
+			return 0;
+		again = 1;
+	}
+	if (again == 1)
+		return 1;
+	*result = give_up(&r, rc, fail, again < 0 ? NULL : e);
+	if (again < 0)
+		*result = again;
+	return 0;
+}
+
+int model_complete(struct model *m, const struct model_req *req, struct arena *a,
+		   struct model_reply *out, struct model_failure *fail, const struct cancel *c,
+		   struct err *e)
+{
+	struct call k = {
+		.m = m,
+		.req = req,
+		.c = c,
+		.quirks = req->quirks,
+		.began_ms = clock_mono_ms(),
+	};
+	int rc = OK;
+
+	*fail = (struct model_failure){ 0 };
+	while (attempt(&k, a, out, fail, &rc, e)) {
+		if (k.shown && req->on_event)
+			req->on_event(req->arg, MODEL_RESTART, (str){ 0 });
+		k.shown = false;
+	}
+	return rc;
+}
