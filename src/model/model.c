@@ -18,9 +18,6 @@
 #include "os/wait.h"
 #include "text/text.h"
 
-#include <assert.h>
-#include <stdlib.h>
-
 #define LESSONS_MAX 6 /* requests changed within one call */
 #define LINGER_FINISH_MS 2000 /* after the finish reason: the usage may follow */
 #define LINGER_DONE_MS 250 /* after [DONE]: the end of the body keeps the connection warm */
@@ -67,12 +64,13 @@ static str completions_url(struct arena *a, str base)
 int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool *pool,
 	       struct err *e)
 {
+	struct arena own = { 0 }; /* holds the model itself too */
 	struct model *m;
 
 	if (!cfg->base_url.n || !cfg->name.n)
 		return err_set(e, E_INVAL, "model: no base URL or no model name");
-	if (!(m = calloc(1, sizeof *m)))
-		abort();
+	m = NEW(&own, struct model);
+	m->arena = own;
 	m->cfg = cfg;
 	m->pool = pool;
 	m->url = completions_url(&m->arena, cfg->base_url);
@@ -84,10 +82,12 @@ int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool
 
 void model_close(struct model *m)
 {
+	struct arena own;
+
 	if (!m)
 		return;
-	arena_free(&m->arena);
-	free(m);
+	own = m->arena;
+	arena_free(&own);
 }
 
 str model_issuer(const struct model *m)
