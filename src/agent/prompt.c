@@ -34,7 +34,7 @@ str prompt_system(struct arena *a, const struct prompt_system *in)
 		buf_add(&b, S("\n\n[session summary]\n"));
 		buf_add(&b, in->summary);
 	}
-	return str_trim(buf_str(&b));
+	return arena_dup(a, str_trim(buf_str(&b)));
 }
 
 str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_status *servers,

@@ -265,7 +265,7 @@ static str golden(struct arena *a, const char *name)
 
 	if (file_read(&text, a, path.p, 65536, &e) < 0)
 		fail_msg("%s", e.msg);
-	return str_trim(text);
+	return arena_dup(a, str_trim(text));
 }
 
 static void the_system_message_has_the_documented_blocks(void **state)
