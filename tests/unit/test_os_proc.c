@@ -332,7 +332,6 @@ static void *start_many(void *arg)
 	int *bad = arg;
 
 	for (int i = 0; i < 20; i++) {
-		SCOPED(arena_free) struct arena a = { 0 };
 		struct proc_opt opt = { .argv = ARGV("echo", mark),
 					.env = ARGV(PATH_ENV),
 					.out = PROC_PIPE };
