@@ -79,8 +79,10 @@ static void check_telegram(struct loader *l)
 /* The file, or the directory it will be created in, must be possible. */
 static void check_file(struct loader *l, const char *key, str path)
 {
-	str name = config_name(l, row(key)), parent;
+	str name = config_setting(l, key)->from, parent;
 
+	name = str_starts(name, S("env ")) ? str_sub(name, 4, name.n)
+					   : config_name(l, row(key));
 	if (!path.n)
 		return;
 	if (path_kind(path.p, NULL) == PATH_DIR) {
@@ -98,12 +100,13 @@ static void check_storage(struct loader *l)
 	const struct config_setting *old = config_setting(l, "storage.path");
 
 	if (!s->data_dir.n && s->dsn.n)
-		s->data_dir = path_dir(l->keep, s->dsn);
+		l->set[option_find(S("storage.data_dir"))].text = s->data_dir =
+			path_dir(l->keep, s->dsn);
 	if (!config_wanted(l, CONFIG_STORE))
 		return;
 	if (old->set)
 		config_warn(l, "storage.path is deprecated: write storage.dsn");
-	check_file(l, "storage.dsn", s->dsn);
+	check_file(l, is_set(l, "storage.dsn") ? "storage.dsn" : "storage.data_dir", s->dsn);
 	if (!s->dsn.n && l->c->file_mode)
 		problem_add(l->p, NULL, S("storage.dsn"), "must be set, since HOME is not");
 }
@@ -139,11 +142,21 @@ static void keep_url_secret(struct loader *l, str url)
 		config_secret(l, user);
 }
 
+/* All of them in one line: a whole file of a kindred program may have many. */
 static void say_unused(struct loader *l)
 {
-	for (size_t i = 0; i < options_n; i++)
-		if (l->set[i].set && (options[i].flags & OPT_LATER))
-			config_warn(l, "%s: this version does not use it yet", options[i].key);
+	struct buf names = buf_in(l->a, 4096);
+
+	for (size_t i = 0; i < options_n; i++) {
+		const struct config_setting *s = &l->set[i];
+		str name = str_starts(s->from, S("env ")) ? str_sub(s->from, 4, s->from.n)
+							  : str_of(options[i].key);
+
+		if (s->set && (options[i].flags & OPT_LATER) && options[i].type != OPT_SECRET)
+			buf_fmt(&names, "%s%.*s", names.n ? ", " : "", STRF(name));
+	}
+	if (names.n)
+		config_warn(l, "not used by this version yet: %s", buf_str(&names).p);
 }
 
 void config_check(struct loader *l)

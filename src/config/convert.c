@@ -5,13 +5,11 @@
  */
 #include "config/internal.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <string.h>
 
 #include "config/value.h"
 #include "os/path.h"
-#include "text/json.h"
+#include "text/regex.h"
 
 #define ZONES "/usr/share/zoneinfo"
 
@@ -25,35 +23,9 @@ static void refuse(struct loader *l, const struct input *in, const char *why)
 	problem_add(l->p, in->node, in->name, "%s", why);
 }
 
-/* Can be written without quotes: nothing YAML or a reader could take for something else. */
-static bool plain(str s)
-{
-	if (!s.n || s.p[0] == '-' || s.p[0] == '~' || str_ieq(s, S("null")))
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') &&
-		    !(c >= 'A' && c <= 'Z') && (c == 0 || !strchr("._/+-@~", c)) &&
-		    !(c == ':' && i + 1 < s.n && s.p[i + 1] == '/'))
-			return false;
-	}
-	return true;
-}
-
-str config_scalar_text(struct arena *a, str s)
-{
-	struct buf b = buf_in(a, s.n * 6 + 16);
-
-	if (plain(s))
-		return arena_dup(a, s);
-	buf_json(&b, s);
-	return buf_str(&b);
-}
-
 /* --- paths -------------------------------------------------------------------------- */
 
-str config_absolute(struct loader *l, const struct input *in, str path)
+static str absolute(struct loader *l, const struct input *in, str path)
 {
 	str base = in->node ? l->base : l->cwd;
 
@@ -190,7 +162,7 @@ static const char *text(struct loader *l, const struct option *o, const struct i
 	else if (o->type == OPT_BACKEND)
 		why = check_backend(l, s, &v);
 	else if (o->type == OPT_PATH)
-		v = config_absolute(l, in, s);
+		v = absolute(l, in, s);
 	if (why)
 		return why;
 	if (field(l, o))
@@ -255,20 +227,11 @@ static const struct yaml *elements(struct loader *l, const struct input *in)
 
 static const char *check_regex(struct loader *l, str s, bool deny, size_t i)
 {
-	uint32_t flags = PCRE2_UTF | (deny ? PCRE2_DOTALL : 0);
-	int code;
-	size_t at;
-	pcre2_code *re = pcre2_compile((PCRE2_SPTR)s.p, s.n, flags, &code, &at, NULL);
-	char why[128];
+	struct err e;
 
-	if (re) {
-		pcre2_code_free(re);
+	if (regex_check(s, deny, &e) == OK)
 		return NULL;
-	}
-	(void)pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof(why));
-	return arena_fmt(l->a, "number %zu is not a regular expression: %s, at character %zu",
-			 i + 1, why, at + 1)
-		.p;
+	return arena_fmt(l->a, "number %zu is not a regular expression: %s", i + 1, e.msg).p;
 }
 
 /* One element, understood; the first problem is returned. */
@@ -280,7 +243,7 @@ static const char *element(struct loader *l, const struct option *o, const struc
 	case OPT_WORDS:
 		return value_word(l->keep, s, o->words, v);
 	case OPT_PATHS:
-		*v = config_absolute(l, in, s);
+		*v = absolute(l, in, s);
 		return NULL;
 	case OPT_IDS:
 		return str_i64(s, id) ? NULL : "must be a list of whole numbers";
@@ -321,7 +284,7 @@ static str list(struct loader *l, const struct option *o, const struct input *in
 		if (why || !s.n)
 			continue;
 		why = element(l, o, in, s, n, &v[n], &ids[n]);
-		s = o->type == OPT_IDS ? s : config_scalar_text(l->a, v[n]);
+		s = o->type == OPT_IDS ? s : value_yaml(l->a, v[n]);
 		buf_fmt(&shown, "%s%.*s", n++ ? ", " : "", STRF(s));
 	}
 	buf_addc(&shown, ']');

@@ -52,8 +52,6 @@ const struct config_setting *config_setting(const struct loader *l, const char *
 
 /* convert.c: understand a value, set its field, return it as it would be written. */
 str config_convert(struct loader *l, const struct option *o, const struct input *in);
-str config_absolute(struct loader *l, const struct input *in, str path);
-str config_scalar_text(struct arena *a, str s);
 
 /* structure.c: rules, groups and jobs. */
 str config_structure(struct loader *l, const struct option *o, const struct input *in);

@@ -49,9 +49,9 @@ static str suggestion(struct loader *l, str prefix, str word)
 		found = prefix.n ? arena_fmt(l->a, "%.*s.%.*s", STRF(prefix), STRF(part))
 				 : part;
 	}
-	for (size_t i = 0; !found.n && i < options_n; i++)
-		if (str_eq(last_part(&options[i]), word))
-			found = str_of(options[i].key);
+	for (size_t i = 0; best > near(word) && i < options_n; i++)
+		if (value_distance(last_part(&options[i]), word) <= near(word) / 2)
+			return str_of(options[i].key);
 	return found;
 }
 

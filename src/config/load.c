@@ -41,7 +41,7 @@ str env_get(const struct env *env, const char *name)
 
 void config_warn(struct loader *l, const char *fmt, ...)
 {
-	char line[512];
+	char line[4096];
 	va_list ap;
 
 	if (l->warnings_n == WARNINGS_MAX)

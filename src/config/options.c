@@ -20,7 +20,7 @@
 
 /* clang-format off */
 const struct option options[] = {
-	{ "version", NULL, OPT_INT, DEF2(NULL, "1"), RANGE(1, 1),
+	{ "version", NULL, OPT_INT, DEF("1"), RANGE(1, 1),
 	  .help = "Version of the file's format." },
 
 	{ "log.level", "LOG_LEVEL", OPT_WORD, OPT_RELOAD, DEF("info"), AT(log.level),

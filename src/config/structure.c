@@ -55,7 +55,7 @@ static str member(const struct yaml *map, const char *key)
 static void flow(struct buf *b, const struct yaml *y)
 {
 	if (y->kind == YAML_SCALAR) {
-		buf_add(b, y->null ? S("null") : config_scalar_text(b->a, y->text));
+		buf_add(b, y->null ? S("null") : value_yaml(b->a, y->text));
 		return;
 	}
 	buf_addc(b, y->kind == YAML_MAP ? '{' : '[');
@@ -63,7 +63,7 @@ static void flow(struct buf *b, const struct yaml *y)
 		if (m != y->child)
 			buf_add(b, S(", "));
 		if (y->kind == YAML_MAP)
-			buf_fmt(b, "%s: ", config_scalar_text(b->a, m->key).p);
+			buf_fmt(b, "%s: ", value_yaml(b->a, m->key).p);
 		flow(b, m);
 	}
 	buf_addc(b, y->kind == YAML_MAP ? '}' : ']');

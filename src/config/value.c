@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/json.h"
+
 const char *value_bool(str s, bool *out)
 {
 	static const struct {
@@ -197,6 +199,34 @@ const char *value_url(struct arena *a, str s, str *out)
 		s.n--;
 	*out = arena_dup(a, s);
 	return NULL;
+}
+
+/* --- writing -------------------------------------------------------------------- */
+
+/* Can be written without quotes: nothing YAML or a reader could take for something else. */
+static bool plain(str s)
+{
+	if (!s.n || s.p[0] == '-' || s.p[0] == '~' || str_ieq(s, S("null")))
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') &&
+		    !(c >= 'A' && c <= 'Z') && (c == 0 || !strchr("._/+-@~", c)) &&
+		    !(c == ':' && i + 1 < s.n && s.p[i + 1] == '/'))
+			return false;
+	}
+	return true;
+}
+
+str value_yaml(struct arena *a, str s)
+{
+	struct buf b = buf_in(a, s.n * 6 + 16);
+
+	if (plain(s))
+		return arena_dup(a, s);
+	buf_json(&b, s);
+	return buf_str(&b);
 }
 
 /* --- near misses -------------------------------------------------------------------- */

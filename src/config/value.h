@@ -30,6 +30,9 @@ const char *value_url(struct arena *a, str s, str *out);
 /* "30s", "5m", "24h", "250ms": readable by value_ms(). */
 str value_ms_text(struct arena *a, int64_t ms);
 
+/* A scalar as YAML: plain where that is safe, else in double quotes. */
+str value_yaml(struct arena *a, str s);
+
 /* How many single-character edits (swaps of neighbours included) make a into b. */
 size_t value_distance(str a, str b);
 

@@ -1,0 +1,296 @@
+/*
+ * What every subcommand needs: its options, its configuration, its ways of saying things.
+ */
+#include "cli/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/value.h"
+#include "os/log.h"
+#include "text/text.h"
+
+/* --- saying things ------------------------------------------------------------------ */
+
+int cli_fail(const char *fmt, ...)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "gantry: %s\n", text_visible(&a, str_of(line), true).p);
+	return EXIT_FAILED;
+}
+
+int cli_misuse(const struct cli *cli, const char *fmt, ...)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *name = cli->cmd ? cli->cmd->name : NULL;
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "gantry%s%s: %s; see: gantry%s%s --help\n", name ? " " : "",
+		      name ? name : "", text_visible(&a, str_of(line), true).p, name ? " " : "",
+		      name ? name : "");
+	return EXIT_USAGE;
+}
+
+void cli_print(struct cli *cli, str text)
+{
+	str safe = text_visible(cli->a, text, false);
+
+	(void)fwrite(safe.p, 1, safe.n, stdout);
+}
+
+/* --- options ------------------------------------------------------------------------ */
+
+static void take_out(struct cli *cli, int at, int n)
+{
+	for (int i = at; i + n < cli->argc; i++)
+		cli->argv[i] = cli->argv[i + n];
+	cli->argc -= n;
+}
+
+bool cli_flag(struct cli *cli, const char *name)
+{
+	bool found = false;
+
+	for (int i = 0; i < cli->argc && strcmp(cli->argv[i], "--") != 0;) {
+		if (strcmp(cli->argv[i], name) != 0) {
+			i++;
+			continue;
+		}
+		take_out(cli, i, 1);
+		found = true;
+	}
+	return found;
+}
+
+bool cli_value(struct cli *cli, const char *name, const char **value, bool *bad)
+{
+	size_t n = strlen(name);
+	bool found = false;
+
+	for (int i = 0; i < cli->argc && strcmp(cli->argv[i], "--") != 0;) {
+		char *arg = cli->argv[i];
+
+		if (strncmp(arg, name, n) != 0 || (arg[n] && arg[n] != '=')) {
+			i++;
+		} else if (arg[n] == '=') {
+			*value = arg + n + 1;
+			take_out(cli, i, 1);
+			found = true;
+		} else if (i + 1 < cli->argc && strcmp(cli->argv[i + 1], "--") != 0) {
+			*value = cli->argv[i + 1];
+			take_out(cli, i, 2);
+			found = true;
+		} else {
+			take_out(cli, i, 1);
+			*bad = true;
+		}
+	}
+	return found && !*bad;
+}
+
+int cli_rest(struct cli *cli, int min, int max)
+{
+	int i = 0;
+
+	for (; i < cli->argc && strcmp(cli->argv[i], "--") != 0; i++)
+		if (cli->argv[i][0] == '-' && cli->argv[i][1])
+			return cli_misuse(cli, "unknown option %s", cli->argv[i]);
+	if (i < cli->argc)
+		take_out(cli, i, 1);
+	if (cli->argc < min)
+		return cli_misuse(cli, "something is missing after %s",
+				  cli->argc ? cli->argv[cli->argc - 1] : cli->cmd->name);
+	if (cli->argc > max)
+		return cli_misuse(cli, "%s is one argument too many", cli->argv[max]);
+	return EXIT_OK;
+}
+
+/* --- the configuration -------------------------------------------------------------- */
+
+/* Copies of the secrets for the log's redactor, which outlive the configuration they came
+ * from.  Written before the first thread, only read afterwards. */
+static struct {
+	struct arena a;
+	str *values;
+	size_t n;
+} hidden;
+
+static str redact(struct arena *a, str line)
+{
+	return text_redact(a, text_redact_values(a, line, hidden.values, hidden.n));
+}
+
+static void hide(const struct config *c)
+{
+	arena_free(&hidden.a);
+	hidden.values = NEWN(&hidden.a, str, c->secrets_n + 1);
+	hidden.n = c->secrets_n;
+	for (size_t i = 0; i < c->secrets_n; i++)
+		hidden.values[i] = arena_dup(&hidden.a, c->secrets[i]);
+}
+
+static enum log_level level_of(str word)
+{
+	if (str_eq(word, S("debug")))
+		return LOG_DEBUG;
+	if (str_eq(word, S("warn")))
+		return LOG_WARN;
+	return str_eq(word, S("error")) ? LOG_ERROR : LOG_INFO;
+}
+
+static int open_log(const struct cli *cli, const struct config *c, bool quiet)
+{
+	struct log_opt opt = {
+		.level = level_of(c->log.level),
+		.json = str_eq(c->log.format, S("json")) && !(quiet && cli->terminal),
+		.file = c->log.file.p,
+		.redact = redact,
+	};
+	struct err e = { 0 };
+
+	if (quiet && !cli->log_level && opt.level < LOG_WARN && !c->log.file.n)
+		opt.level = LOG_WARN;
+	hide(c);
+	if (log_open(&opt, &e) < 0)
+		return cli_fail("%s", e.msg);
+	for (size_t i = 0; !quiet && i < c->warnings.n; i++)
+		log_warn("config.warning", "text=%s", log_q(cli->a, c->warnings.v[i]).p);
+	return EXIT_OK;
+}
+
+void cli_problems(str text)
+{
+	while (text.n) {
+		str line = str_cut(&text, '\n');
+
+		(void)cli_fail("%.*s", STRF(line));
+	}
+}
+
+int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
+	       struct config **out)
+{
+	struct config_opt opt = { .path = cli->config_path,
+				  .log_level = cli->log_level,
+				  .channel = channel,
+				  .terminal = cli->terminal,
+				  .need = need };
+	struct config_problems problems;
+	struct config *c;
+	struct err e = { 0 };
+	int rc = config_load(&c, &opt, &cli->env, cli->a, &problems, &e);
+
+	if (rc < 0 && problems.n) {
+		cli_problems(problems.text);
+		return EXIT_FAILED;
+	}
+	if (rc < 0)
+		return cli_fail("%s", e.msg);
+	if (open_log(cli, c, quiet) != EXIT_OK) {
+		config_free(c);
+		return EXIT_FAILED;
+	}
+	*out = c;
+	return EXIT_OK;
+}
+
+/* --- dispatch ----------------------------------------------------------------------- */
+
+static void help(const struct cmd *const *cmds, size_t n)
+{
+	(void)printf("gantry runs one personal AI agent: one model, your tools, one database.\n"
+		     "\n"
+		     "usage: gantry [--config FILE] [--log-level LEVEL] [COMMAND] ...\n"
+		     "\n");
+	for (size_t i = 0; i < n; i++)
+		(void)printf("  %-10s %s\n", cmds[i]->name, cmds[i]->summary);
+	(void)printf("\n"
+		     "Without a command it is `gantry run`.  More: gantry COMMAND --help\n"
+		     "Example: gantry prompt \"What is on today?\"\n");
+}
+
+static const struct cmd *find(const struct cmd *const *cmds, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(cmds[i]->name, name) == 0 ||
+		    (cmds[i]->alias && strcmp(cmds[i]->alias, name) == 0))
+			return cmds[i];
+	return NULL;
+}
+
+static int unknown(const struct cli *cli, const struct cmd *const *cmds, size_t n,
+		   const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (value_distance(str_of(cmds[i]->name), str_of(name)) <= 2)
+			return cli_misuse(cli, "there is no command %s; did you mean %s?", name,
+					  cmds[i]->name);
+	return cli_misuse(cli, "there is no command %s", name);
+}
+
+/* The output must have gone out, or the answer is lost. */
+static int finish(int code)
+{
+	if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK)
+		return cli_fail("cannot write to standard output");
+	return code;
+}
+
+/* Take the options that every command has out of argv. */
+static int globals(struct cli *cli)
+{
+	bool bad = false;
+
+	(void)cli_value(cli, "--config", &cli->config_path, &bad);
+	if (bad)
+		return cli_misuse(cli, "--config wants a file");
+	(void)cli_value(cli, "--log-level", &cli->log_level, &bad);
+	if (bad)
+		return cli_misuse(cli, "--log-level wants debug, info, warn or error");
+	return EXIT_OK;
+}
+
+int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc, char **argv)
+{
+	const char *name = "run";
+	bool wanted;
+	int code;
+
+	cli->argc = argc - 1;
+	cli->argv = argv + 1;
+	if ((code = globals(cli)) != EXIT_OK)
+		return code;
+	wanted = cli_flag(cli, "--help");
+	wanted = cli_flag(cli, "-h") || wanted;
+	if (cli->argc && strcmp(cli->argv[0], "help") == 0) {
+		wanted = true;
+		take_out(cli, 0, 1);
+	}
+	if (wanted && !cli->argc) {
+		help(cmds, n);
+		return finish(EXIT_OK);
+	}
+	if (cli->argc && cli->argv[0][0] != '-') {
+		name = cli->argv[0];
+		take_out(cli, 0, 1);
+	} else if (cli->argc) {
+		return cli_misuse(cli, "unknown option %s", cli->argv[0]);
+	}
+	if (!(cli->cmd = find(cmds, n, name)))
+		return unknown(cli, cmds, n, name);
+	if (!wanted)
+		return finish(cli->cmd->run(cli));
+	(void)fputs(cli->cmd->usage, stdout);
+	return finish(EXIT_OK);
+}

@@ -1,0 +1,18 @@
+/*
+ * cli/internal: what main.c and the configuration command need beyond cli.h.
+ */
+#ifndef CLI_INTERNAL_H
+#define CLI_INTERNAL_H
+
+#include "cli/cli.h"
+
+/* Parse argv, find the command (none: run), run it.  Returns the exit code. */
+int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc, char **argv);
+
+/* The lines of a problem list, each as its own message on stderr. */
+void cli_problems(str text);
+
+/* One per command, in cmd_<name>.c. */
+extern const struct cmd cmd_version, cmd_config, cmd_init;
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The program: a table of subcommands, and the order of the first steps.  The spawner is
+ * forked before anything else is known, so that it never held a secret; the environment is
+ * copied and then wiped from where /proc would show it.
+ */
+#include "cli/internal.h"
+
+#include <unistd.h>
+
+#include "os/proc.h"
+
+static const struct cmd *const commands[] = {
+	&cmd_init,
+	&cmd_config,
+	&cmd_version,
+};
+
+int main(int argc, char **argv)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct cli cli = { .a = &a };
+	struct err e = { 0 };
+	int code;
+
+	if (spawner_start(&e) < 0)
+		return cli_fail("%s", e.msg);
+	cli.env = env_copy(&a, environ);
+	cli.terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+	code = spawner_hide(&e) < 0 ? cli_fail("%s", e.msg)
+				    : cli_main(&cli, commands, COUNT(commands), argc, argv);
+	spawner_stop();
+	return code;
+}
