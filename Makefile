@@ -5,6 +5,7 @@
 #   make CC=clang       build/clang/  clang
 #   make SAN=asan       build/asan/   AddressSanitizer + UBSan, exact-size arenas
 #   make SAN=tsan       build/tsan/   ThreadSanitizer
+#   make SAN=cov        build/cov/    gcc, counting the lines that run
 #   make SAN=fuzz       build/fuzz/   clang, instrumented for libFuzzer
 # Every variant has <dir>/gantry, <dir>/test/gantry (settable clock, failing kernel calls),
 # <dir>/libgantry.a and <dir>/unit/.
@@ -44,8 +45,10 @@ else ifeq ($(SAN),fuzz)
 override CC := clang
 sanitize := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer -DARENA_DEBUG
+else ifeq ($(SAN),cov)
+sanitize := --coverage -fprofile-update=atomic
 else ifneq ($(SAN),)
-$(error SAN=$(SAN) is not known: use asan, tsan or fuzz)
+$(error SAN=$(SAN) is not known: use asan, tsan, cov or fuzz)
 endif
 ifneq ($(SAN),)
 harden :=
@@ -178,7 +181,7 @@ $(OUT)/version.flags: always
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test unit scenes test-counterparts check-asan check-tsan fuzz bench ci
+.PHONY: check lint test unit scenes test-counterparts check-asan check-tsan coverage fuzz bench ci
 
 check: lint test ## lint and test
 
@@ -206,6 +209,10 @@ check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
 fixed = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 check-tsan: ## unit tests and the scenes marked concurrency under ThreadSanitizer
 	@$(fixed) $(MAKE) SAN=tsan PYTEST_ARGS='$(PYTEST_ARGS) -m concurrency' unit scenes
+
+coverage: ## which share of each source file unit tests and scenes run
+	@rm -rf build/cov/obj/*/*.gcda
+	@$(MAKE) SAN=cov unit scenes; scripts/coverage build/cov/obj
 
 fuzz: ## each tests/fuzz/fuzz_*.c for FUZZ_SECONDS (60)
 ifeq ($(SAN),fuzz)
