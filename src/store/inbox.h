@@ -17,20 +17,23 @@ struct inbox_new {
 	str reply_to; /* the channel's message id, "" none */
 };
 
-/* Insert one row.  *id is 0 when the event was seen before (nothing inserted). */
+/* Insert one row, and the session when it is new.  *id is 0 when the channel has seen the
+ * event before (nothing inserted). */
 int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id,
 		    struct err *e) MUSTUSE;
 
-/* Rows ready of one session, and of all. */
+/* Rows ready of one session, or with "" of all. */
 int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
 
-/* A channel's position, keyed by (channel, API base, bot id); assigned, never a maximum. */
+/* A channel's position, keyed by (channel, API base, bot id); assigned, never a maximum.
+ * 0 when there is none. */
 int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e) MUSTUSE;
 int store_cursor_get(struct store *s, str key, int64_t *value, struct err *e) MUSTUSE;
 
-/* Control words take effect in the transaction that recorded them: the session's running or parked turn is
- * marked cancel_requested, its ready rows are dropped; CONTROL_NEW also bumps the epoch and
- * clears the summary.  dedupe as above: *seen tells a repeated event, then nothing is done. */
+/* Control words take effect in the transaction that recorded them: the session's unfinished
+ * turn is marked cancel_requested (a parked one becomes ready, so that a worker ends it), its
+ * ready rows are dropped; CONTROL_NEW also bumps the epoch and clears the summary.  dedupe as
+ * above: out->seen tells a repeated event, then nothing is done.  An unknown session is fine. */
 enum control { CONTROL_STOP, CONTROL_NEW };
 
 struct control_effect {

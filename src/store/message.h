@@ -39,6 +39,7 @@ struct call {
 	str requested, name; /* as the model wrote it; as resolved, "" when unknown */
 	str args;
 	bool safe; /* may be repeated after a crash */
+	bool interrupted; /* it was running before; planned again because it is safe */
 	enum call_state state;
 	str decision, rule, decider; /* allow, deny, approved, ...; which rule; policy or who */
 	str requester;
@@ -54,18 +55,21 @@ int store_message_user(struct tx *tx, str turn_id, str wire, str text, str conte
 		       struct err *e) MUSTUSE;
 
 /* Steps (b) and (c): the assistant message of a round with its calls, each planned or
- * running as its state says, or finished with a result (denied, unknown tool).  Resets the
- * turn's attempts.  E_CANCELED when the turn is no longer running, was cancelled, or the
- * epoch moved. */
+ * running as its state says, or finished with a result (denied, unknown tool).  Indexes are
+ * 1 to n, in order.  Resets the turn's attempts.  E_CANCELED when the turn is no longer
+ * running, not this process's, was cancelled, or the epoch moved; E_INVAL the round exists. */
 int store_turn_step(struct tx *tx, str turn_id, int64_t round, str wire, str text, str issuer,
 		    const struct call *calls, size_t n, struct err *e) MUSTUSE;
 
-/* (c) for a call that was planned. E_CANCELED as above. */
+/* (c) for a call that was planned.  Of call its id, safe, child (pid, start_time) and, unless
+ * empty, the decision's fields count.  On a running call it records the child (pid not 0).
+ * E_CANCELED as above; E_INVAL it has a result. */
 int store_call_start(struct tx *tx, str turn_id, const struct call *call,
 		     struct err *e) MUSTUSE;
 
-/* (d): state, result and figures of one call, and its tool message. Idempotent: a call that has a result
- * keeps it. */
+/* (d): state, result and figures of one call, and its tool message; also for a cancelled
+ * turn, while it is this process's (else E_CANCELED).  An empty result_wire is made from
+ * result.  Idempotent: a call that has a result keeps it. */
 int store_call_finish(struct tx *tx, str turn_id, const struct call *call,
 		      struct err *e) MUSTUSE;
 
@@ -75,8 +79,9 @@ int store_turn_load(struct store *s, str turn_id, struct arena *a, struct messag
 		    struct err *e) MUSTUSE;
 
 /* The finished turns of the session's epoch as they enter prompts, oldest first: at most max
- * messages (whole turns; the newest turn always), from history_from_seq on; a note turn
- * gives its user message and its note.  Cost does not grow with the session. */
+ * messages (whole turns; the newest turn always), of turns that begin at history_from_seq or
+ * later; a note turn gives its user message and its note.  Cost does not grow with the
+ * session.  Of session its id, epoch and history_from_seq count. */
 int store_history(struct store *s, const struct session *session, int64_t max, struct arena *a,
 		  struct message **out, size_t *n, struct err *e) MUSTUSE;
 

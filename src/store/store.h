@@ -15,7 +15,9 @@
  * Blocks   store_begin() while another thread or process writes (at most 10 s, then E_BUSY);
  *          the wait is cancellable.  Commit is an fsync.
  * Errors   E_FULL no room, E_CORRUPT damaged (latched: every later call fails alike),
- *          E_IO, E_BUSY.  A failed call inside a transaction dooms it: commit fails.
+ *          E_IO (latched when an fsync failed: exit and recover), E_BUSY, E_DENIED.
+ *          A failed call inside a transaction dooms it: later calls and the commit fail with
+ *          its code.  Only E_NOENT is an answer after which the transaction goes on.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -32,17 +34,24 @@ enum store_mode {
 struct store;
 
 /* E_BUSY: another daemon holds the lock (5 s were waited).  E_INVAL: not ours or newer than
- * this program; the file is left alone. */
+ * this program; E_CORRUPT: damaged or no database at all: either way the file is left alone.
+ * Sentences name the path.  Where the file system refuses WAL the rollback journal is used,
+ * with a warning in the log.  cfg is copied; an empty data_dir means the database's. */
 int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode mode,
 	       const struct cancel *c, struct err *e) MUSTUSE;
+
+/* No transaction may be open.  NULL is fine. */
 void store_close(struct store *s);
+
+/* OK, or the latched code (E_CORRUPT, E_IO) after which nothing works any more. */
+int store_failed(const struct store *s, struct err *e) MUSTUSE;
 
 /* This process as the owner of claims: the name of a file in the data directory on which
  * it holds a flock for life. */
 str store_owner(const struct store *s);
 
-/* Device and inode of the database, -wal and -shm: what no tool may open.  True when the
- * given file is one of them. */
+/* Is the file with this device and inode the database, its -wal, -shm or -journal: what no
+ * tool may open? */
 bool store_is_own_file(const struct store *s, uint64_t dev, uint64_t ino);
 
 struct tx {
@@ -50,6 +59,7 @@ struct tx {
 	bool open, failed;
 };
 
+/* Turns are taken in the order of asking.  E_BUSY after 10 s, E_CANCELED, E_TIMEOUT of c. */
 int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 int store_commit(struct tx *tx, struct err *e) MUSTUSE;
 void store_rollback(struct tx *tx); /* nothing after a commit; for SCOPED */

@@ -1,0 +1,101 @@
+/*
+ * store/db: SQLite connections and their statements.  Internal to store/: the one header of
+ * the folder that shows SQL types.
+ *
+ * A statement is named by the address of its text, which must be a literal: it is prepared
+ * once per connection and kept.
+ *
+ * Threads  a connection is used by one thread at a time.
+ * Errors   E_FULL, E_CORRUPT, E_BUSY, E_DENIED, E_IO, E_LIMIT; E_INVAL for a broken
+ *          constraint.  A failure on a connection inside a transaction dooms it: .doomed
+ *          keeps the first code, and every later call returns it.
+ */
+#ifndef STORE_DB_H
+#define STORE_DB_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#define DB_STATEMENTS 256 /* a power of two, more than the literals there are */
+
+struct db_statement {
+	const char *sql;
+	sqlite3_stmt *st;
+};
+
+struct db {
+	sqlite3 *h;
+	_Atomic int *latch; /* of the store: the code after which nothing works any more */
+	int doomed; /* 0, or the code that ended the transaction */
+	struct db_statement cache[DB_STATEMENTS];
+	struct db *next; /* in the pool of readers */
+};
+
+/* Open an existing file and set what every connection needs.  *out is untouched on error. */
+int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch,
+	    struct err *e) MUSTUSE;
+void db_close(struct db *db);
+void db_drop(struct db **db); /* for SCOPED */
+
+/* The code for a failed call, with a sentence that begins with what; latches E_CORRUPT and
+ * a failed fsync. */
+int db_error(struct db *db, int rc, const char *what, struct err *e) MUSTUSE;
+
+/* Arguments of a statement, in order. */
+enum db_arg_kind { DB_I64, DB_TEXT, DB_NULL };
+struct db_arg {
+	enum db_arg_kind kind;
+	int64_t i;
+	str s;
+};
+
+static inline struct db_arg db_i64(int64_t i)
+{
+	return (struct db_arg){ .kind = DB_I64, .i = i };
+}
+
+static inline struct db_arg db_text(str s)
+{
+	return (struct db_arg){ .kind = DB_TEXT, .s = s };
+}
+
+/* NULL when cond is false. */
+static inline struct db_arg db_when(bool cond, struct db_arg arg)
+{
+	return cond ? arg : (struct db_arg){ .kind = DB_NULL };
+}
+
+#define DB_ARGS(...)                                                                           \
+	(const struct db_arg[]){ __VA_ARGS__ }, COUNT(((const struct db_arg[]){ __VA_ARGS__ }))
+#define DB_NO_ARGS NULL, 0
+
+/* The rows of a running query.  The arguments must live until the end of it. */
+struct rows {
+	struct db *db;
+	sqlite3_stmt *st;
+};
+
+int db_query(struct rows *r, struct db *db, const char *sql, const struct db_arg *args,
+	     size_t n, struct err *e) MUSTUSE;
+int rows_next(struct rows *r, struct err *e) MUSTUSE; /* 1 a row, 0 no more, or a code */
+void rows_end(struct rows *r); /* for SCOPED */
+int64_t rows_i64(const struct rows *r, int col); /* NULL is 0 */
+bool rows_null(const struct rows *r, int col);
+str rows_text(const struct rows *r, int col, struct arena *a); /* a copy; NULL is "" */
+str rows_peek(const struct rows *r, int col); /* borrowed until the next row */
+
+/* Run to the end.  *changes (NULL: not asked) is how many rows it changed. */
+int db_run(struct db *db, const char *sql, const struct db_arg *args, size_t n,
+	   int64_t *changes, struct err *e) MUSTUSE;
+
+/* The one number a statement gives; E_NOENT when it gives no row. */
+int db_number(struct db *db, const char *sql, const struct db_arg *args, size_t n, int64_t *out,
+	      struct err *e) MUSTUSE;
+
+/* Statements that are not worth keeping: DDL, pragmas. */
+int db_script(struct db *db, const char *sql, struct err *e) MUSTUSE;
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * The inbox, the events seen, the cursors, and the control words, which act in the
+ * transaction that records them.
+ */
+#include "store/rows.h"
+
+/* *seen: the event is known; else it is now. */
+static int see_event(struct db *db, str channel, str event, bool *seen, struct err *e)
+{
+	int64_t inserted = 1;
+	int rc = OK;
+
+	if (event.n)
+		rc = db_run(db,
+			    "INSERT INTO inbox_events (channel, event, seen_at_ms) "
+			    "VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+			    DB_ARGS(db_text(channel), db_text(event), db_i64(clock_now_ms())),
+			    &inserted, e);
+	*seen = inserted == 0;
+	return rc;
+}
+
+int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct db *db = tx_db(tx);
+	struct session session;
+	bool seen;
+	int rc = see_event(db, row->channel, row->dedupe, &seen, e);
+
+	if (rc == OK && seen) {
+		*id = 0;
+		return OK;
+	}
+	if (rc == OK)
+		rc = store_session_ensure(tx, row->channel, row->address, &a, &session, e);
+	if (rc < 0)
+		return rc;
+	rc = db_run(db,
+		    "INSERT INTO inbox (session_id, channel, address, kind, owner, sender, "
+		    "text, meta, reply_to, created_at_ms) "
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+		    DB_ARGS(db_text(session.id), db_text(row->channel), db_text(row->address),
+			    db_text(row->kind), db_text(row->owner), db_text(row->sender),
+			    db_text(row->text), db_text(row->meta), db_text(row->reply_to),
+			    db_i64(clock_now_ms())),
+		    NULL, e);
+	if (rc == OK)
+		*id = sqlite3_last_insert_rowid(db->h);
+	return rc;
+}
+
+int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	if (rc < 0)
+		return rc;
+	if (!session_id.n)
+		return db_number(r.db, "SELECT count(*) FROM inbox WHERE state = 'ready'",
+				 DB_NO_ARGS, n, e);
+	return db_number(r.db,
+			 "SELECT count(*) FROM inbox WHERE session_id = ?1 AND state = 'ready'",
+			 DB_ARGS(db_text(session_id)), n, e);
+}
+
+int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "INSERT INTO cursors (key, value, updated_at_ms) VALUES (?1, ?2, ?3) "
+		      "ON CONFLICT (key) DO UPDATE SET value = excluded.value, "
+		      "updated_at_ms = excluded.updated_at_ms",
+		      DB_ARGS(db_text(key), db_i64(value), db_i64(clock_now_ms())), NULL, e);
+}
+
+int store_cursor_get(struct store *s, str key, int64_t *value, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_number(r.db, "SELECT value FROM cursors WHERE key = ?1",
+			       DB_ARGS(db_text(key)), value, e);
+	if (rc == E_NOENT) {
+		*value = 0;
+		return OK;
+	}
+	return rc;
+}
+
+/* A turn that waits for an approval would never look at its token: it is made ready, and
+ * its next worker ends it. */
+static int cancel_turn(struct db *db, str session_id, struct arena *a, str *turn_id,
+		       struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = db_query(&r, db,
+			  "UPDATE turns SET cancel_requested = 1, updated_at_ms = ?2, "
+			  "state = iif(state = 'parked', 'ready', state) WHERE session_id = ?1 "
+			  "AND state IN ('ready', 'running', 'parked') RETURNING id",
+			  DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), e);
+
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		*turn_id = rows_text(&r, 0, a);
+		rc = OK;
+	}
+	return rc;
+}
+
+static int new_epoch(struct db *db, str session_id, struct err *e)
+{
+	return db_run(db,
+		      "UPDATE sessions SET epoch = epoch + 1, summary = '', messages_n = 0, "
+		      "history_from_seq = 0, updated_at_ms = ?2 WHERE id = ?1",
+		      DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), NULL, e);
+}
+
+int store_control(struct tx *tx, enum control what, str channel, str address, str dedupe,
+		  struct arena *a, struct control_effect *out, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	struct control_effect effect = { .turn_id = S("") };
+	struct session session;
+	int rc = see_event(db, channel, dedupe, &effect.seen, e);
+
+	if (rc == OK && !effect.seen)
+		rc = session_load_at(db, channel, address, a, &session, e);
+	if (rc == E_NOENT || (rc == OK && effect.seen)) {
+		*out = effect;
+		return OK;
+	}
+	if (rc == OK)
+		rc = cancel_turn(db, session.id, a, &effect.turn_id, e);
+	if (rc == OK)
+		rc = db_run(db,
+			    "UPDATE inbox SET state = 'dropped' WHERE session_id = ?1 "
+			    "AND state = 'ready'",
+			    DB_ARGS(db_text(session.id)), &effect.dropped, e);
+	if (rc == OK && what == CONTROL_NEW)
+		rc = new_epoch(db, session.id, e);
+	if (rc == OK)
+		*out = effect;
+	return rc;
+}

@@ -1,0 +1,70 @@
+/*
+ * store/internal: the store as its own files see it.  No other folder includes this.
+ */
+#ifndef STORE_INTERNAL_H
+#define STORE_INTERNAL_H
+
+#include "os/clock.h"
+#include "store/baton.h"
+#include "store/db.h"
+#include "store/store.h"
+
+struct readers;
+
+struct store {
+	struct arena arena; /* paths, baton, pool; what open() made */
+	enum store_mode mode;
+	const char *path, *lock_path, *owners_dir, *owner_path;
+	char owner[ID_LEN + 1];
+	int owner_fd, lock_fd; /* -1 not held */
+	_Atomic int latch;
+	_Atomic int64_t commits;
+	struct baton *baton; /* guards the four below */
+	struct db *writer;
+	int wal_pages; /* after the last commit */
+	int checkpoint_at; /* pages */
+	struct readers *readers;
+};
+
+/* --- open.c: everything before the first transaction ---------------------------------- */
+
+/* Open the writer, identify, migrate.  E_BUSY after 10 s of others' locks. */
+int open_writer(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* Open and identify for reading only. */
+int open_reader(struct store *s, struct err *e) MUSTUSE;
+
+int open_quick_check(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* --- owner.c: who is alive -------------------------------------------------------------- */
+
+int owner_take(struct store *s, struct err *e) MUSTUSE;
+void owner_leave(struct store *s);
+bool owner_alive(const struct store *s, str owner);
+void owner_sweep(const struct store *s); /* remove the files of the dead */
+
+/* --- readers.c: read-only connections ---------------------------------------------------- */
+
+struct readers *readers_new(struct arena *a);
+void readers_free(struct readers *r);
+void readers_put(struct readers *r, struct db *db);
+
+/* A consistent view of the last commit:
+ *	SCOPED(reader_end) struct reader r = { 0 };
+ *	if ((rc = reader_begin(&r, s, e)) < 0) return rc; */
+struct reader {
+	struct store *s;
+	struct db *db;
+};
+int reader_begin(struct reader *r, struct store *s, struct err *e) MUSTUSE;
+void reader_end(struct reader *r);
+
+/* --- store.c ------------------------------------------------------------------------------- */
+
+/* The connection of an open transaction. */
+struct db *tx_db(struct tx *tx);
+
+/* Refuse: the code and the sentence, and the transaction is doomed. */
+int tx_refuse(struct tx *tx, struct err *e, int code, const char *fmt, ...) PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * Model calls: what a request held that is not derivable from the rows of its turn.  The
+ * system message and the tools array hardly change, so each text is stored once; the hash
+ * only finds candidates, the text itself is compared.
+ */
+#include "store/rows.h"
+
+/* FNV-1a, 64 bits. */
+static int64_t hash_of(str s)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < s.n; i++)
+		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
+	return (int64_t)h;
+}
+
+static int part_of(struct tx *tx, str content, int64_t *id, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	int64_t hash = hash_of(content);
+	int rc = db_number(db, "SELECT id FROM request_parts WHERE hash = ?1 AND content = ?2",
+			   DB_ARGS(db_i64(hash), db_text(content)), id, e);
+
+	if (rc != E_NOENT)
+		return rc;
+	rc = db_run(db,
+		    "INSERT INTO request_parts (hash, content, created_at_ms) "
+		    "VALUES (?1, ?2, ?3)",
+		    DB_ARGS(db_i64(hash), db_text(content), db_i64(clock_now_ms())), NULL, e);
+	*id = sqlite3_last_insert_rowid(db->h);
+	return rc;
+}
+
+static struct db_arg known(int64_t n)
+{
+	return db_when(n >= 0, db_i64(n));
+}
+
+static int insert(struct tx *tx, str turn_id, const struct model_row *row, int64_t system,
+		  int64_t tools, struct err *e)
+{
+	return db_run(
+		tx_db(tx),
+		"INSERT INTO model_calls (turn_id, round, attempt, issuer, params, "
+		"system_part, "
+		"tools_part, finish, error, prompt_tokens, completion_tokens, cached_tokens, "
+		"first_token_ms, total_ms, started_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+		"?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+		DB_ARGS(db_text(turn_id), db_i64(row->round), db_i64(row->attempt),
+			db_text(row->issuer), db_text(row->params), db_i64(system),
+			db_i64(tools), db_text(row->finish), db_text(row->error),
+			known(row->prompt_tokens), known(row->completion_tokens),
+			known(row->cached_tokens), db_i64(row->first_token_ms),
+			db_i64(row->total_ms), db_i64(row->started_at_ms)),
+		NULL, e);
+}
+
+/* The session's sums, and the name of its model: what follows the last bar of the issuer. */
+static int count_tokens(struct tx *tx, str turn_id, const struct model_row *row, struct err *e)
+{
+	str model = row->issuer;
+
+	for (size_t at = str_find(model, S("|")); at != SIZE_MAX; at = str_find(model, S("|")))
+		model = str_sub(model, at + 1, model.n);
+	return db_run(tx_db(tx),
+		      "UPDATE sessions SET prompt_tokens = prompt_tokens + max(?2, 0), "
+		      "completion_tokens = completion_tokens + max(?3, 0), model = ?4 "
+		      "WHERE id = (SELECT session_id FROM turns WHERE id = ?1)",
+		      DB_ARGS(db_text(turn_id), db_i64(row->prompt_tokens),
+			      db_i64(row->completion_tokens), db_text(model)),
+		      NULL, e);
+}
+
+int store_model_call(struct tx *tx, str turn_id, const struct model_row *row, struct err *e)
+{
+	int64_t system, tools;
+	int rc = part_of(tx, row->system, &system, e);
+
+	if (rc == OK)
+		rc = part_of(tx, row->tools, &tools, e);
+	if (rc == OK)
+		rc = insert(tx, turn_id, row, system, tools, e);
+	if (rc == OK)
+		rc = count_tokens(tx, turn_id, row, e);
+	return rc == OK ? usage_model_call(tx, row, e) : rc;
+}

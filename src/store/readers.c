@@ -1,0 +1,114 @@
+/*
+ * The pool of read-only connections.  A reader sees one snapshot from begin to end and never
+ * waits for the writer, but where the file system has no WAL: there a commit keeps readers
+ * out for the moment of its fsync.
+ */
+#include "store/internal.h"
+
+#include "os/wait.h"
+
+#include <pthread.h>
+
+#define IDLE_MAX 8
+#define BUSY_MS 10000
+#define RETRY_MS 5
+
+struct readers {
+	pthread_mutex_t lock; /* guards idle, idle_n */
+	struct db *idle;
+	int idle_n;
+};
+
+struct readers *readers_new(struct arena *a)
+{
+	struct readers *r = NEW(a, struct readers);
+
+	(void)pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+static struct db *pop(struct readers *r)
+{
+	struct db *db;
+
+	(void)pthread_mutex_lock(&r->lock);
+	db = r->idle;
+	if (db) {
+		r->idle = db->next;
+		r->idle_n--;
+	}
+	(void)pthread_mutex_unlock(&r->lock);
+	return db;
+}
+
+void readers_put(struct readers *r, struct db *db)
+{
+	(void)pthread_mutex_lock(&r->lock);
+	if (r->idle_n < IDLE_MAX) {
+		db->next = r->idle;
+		r->idle = db;
+		r->idle_n++;
+		db = NULL;
+	}
+	(void)pthread_mutex_unlock(&r->lock);
+	db_close(db);
+}
+
+void readers_free(struct readers *r)
+{
+	struct db *db;
+
+	while ((db = pop(r)))
+		db_close(db);
+	(void)pthread_mutex_destroy(&r->lock);
+}
+
+/* BEGIN alone takes no snapshot: the first read does. */
+static int snapshot(struct db *db, struct err *e)
+{
+	int64_t n;
+	int rc = db_run(db, "BEGIN", DB_NO_ARGS, NULL, e);
+
+	if (rc == OK)
+		rc = db_number(db, "SELECT max(version) FROM schema_migrations", DB_NO_ARGS, &n,
+			       e);
+	if (rc < 0)
+		(void)!db_script(db, "ROLLBACK", NULL);
+	return rc;
+}
+
+int reader_begin(struct reader *r, struct store *s, struct err *e)
+{
+	int64_t until = clock_mono_ms() + BUSY_MS;
+	int rc = store_failed(s, e);
+
+	if (rc < 0)
+		return rc;
+	struct db *db = pop(s->readers);
+	if (!db) {
+		rc = db_open(&db, s->path, false, &s->latch, e);
+		if (rc < 0)
+			return rc;
+	}
+	while ((rc = snapshot(db, e)) == E_BUSY && clock_mono_ms() < until) {
+		rc = wait_ms(RETRY_MS, NULL, e);
+		if (rc < 0)
+			break;
+	}
+	if (rc < 0) {
+		readers_put(s->readers, db);
+		return rc;
+	}
+	r->s = s;
+	r->db = db;
+	return OK;
+}
+
+void reader_end(struct reader *r)
+{
+	if (!r->db)
+		return;
+	(void)!db_run(r->db, "COMMIT", DB_NO_ARGS, NULL, NULL);
+	readers_put(r->s->readers, r->db);
+	r->db = NULL;
+}

@@ -1,0 +1,88 @@
+/*
+ * store/rows: what the files of the tables need of each other.  Internal to store/.
+ */
+#ifndef STORE_ROWS_H
+#define STORE_ROWS_H
+
+#include "store/inbox.h"
+#include "store/internal.h"
+#include "store/outbox.h"
+#include "store/state.h"
+#include "store/turn.h"
+
+/* Room for one more in a list that has n: it doubles. */
+#define LIST_ROOM(a, list, n) list_room((a), (list), (n), sizeof *(list))
+static inline void *list_room(struct arena *a, void *list, size_t n, size_t size)
+{
+	if (n >= 8 ? (n & (n - 1)) == 0 : n == 0)
+		return arena_grow(a, list, n * size, (n ? 2 * n : 8) * size);
+	return list;
+}
+
+/* --- session.c --- */
+int session_load(struct db *db, str id, struct arena *a, struct session *out,
+		 struct err *e) MUSTUSE;
+int session_load_at(struct db *db, str channel, str address, struct arena *a,
+		    struct session *out, struct err *e) MUSTUSE;
+
+/* --- message.c --- */
+
+/* What the steps ask of a turn's row.  A turn that is gone is neither ours nor live. */
+struct turn_row {
+	char session_id[ID_LEN + 1];
+	char only_owner[ID_LEN + 1];
+	char state[16];
+	bool ours; /* running and claimed by this process */
+	bool live; /* ours, not cancelled, of the session's epoch */
+	int64_t epoch, first_seq;
+};
+int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
+/* The same, and E_CANCELED when it is not live. */
+int turn_row_live(struct turn_row *out, struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
+/* Take n message numbers of the turn's session; *first is the first of them. */
+int seq_take(struct tx *tx, const struct turn_row *t, int64_t n, int64_t *first,
+	     struct err *e) MUSTUSE;
+
+struct message_new {
+	int64_t seq, round, index;
+	const char *role;
+	str wire, text, context, issuer, tool_name;
+	bool note;
+};
+int message_insert(struct tx *tx, str turn_id, const struct turn_row *t,
+		   const struct message_new *m, struct err *e) MUSTUSE;
+
+/* A step was journaled: attempts start again. */
+int turn_progressed(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
+/* --- call.c --- */
+
+/* A call of a new round, with its tool message when it has a result already. */
+int call_insert(struct tx *tx, str turn_id, const struct turn_row *t, int64_t seq,
+		const struct call *call, struct err *e) MUSTUSE;
+
+const char *call_state_name(enum call_state state);
+enum call_state call_state_of(str name);
+
+/* Close every call of a turn that has no result: planned ones as canceled, running ones as
+ * in doubt; each gets its tool message. */
+int calls_close(struct tx *tx, str turn_id, const struct turn_row *t, struct err *e) MUSTUSE;
+
+/* After an interruption: safe running calls are planned again, others are in doubt. */
+int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t,
+		      struct err *e) MUSTUSE;
+
+/* --- turn.c --- */
+
+/* End a turn: its open calls, last messages, own row and inbox rows. */
+int turn_close(struct tx *tx, str turn_id, const struct turn_row *t,
+	       const struct turn_finish *f, struct err *e) MUSTUSE;
+
+/* --- state.c --- */
+enum usage_kind { USAGE_TURN, USAGE_TOOL_CALL };
+int usage_count(struct tx *tx, enum usage_kind what, struct err *e) MUSTUSE;
+int usage_model_call(struct tx *tx, const struct model_row *row, struct err *e) MUSTUSE;
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * Small facts: heartbeats, usage, quirks, tool lists.  Usage is kept by the hour, so that a
+ * total costs the same after a year as after a day.
+ */
+#include "store/rows.h"
+
+#define HOUR_MS 3600000
+
+int store_heartbeat(struct tx *tx, str part, str version, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "INSERT INTO heartbeats (part, beat_at_ms, version) VALUES (?1, ?2, ?3) "
+		      "ON CONFLICT (part) DO UPDATE SET beat_at_ms = excluded.beat_at_ms, "
+		      "version = excluded.version",
+		      DB_ARGS(db_text(part), db_i64(clock_now_ms()), db_text(version)), NULL,
+		      e);
+}
+
+int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc
+		      : db_number(r.db, "SELECT beat_at_ms FROM heartbeats WHERE part = ?1",
+				  DB_ARGS(db_text(part)), at_ms, e);
+}
+
+static int64_t this_hour(void)
+{
+	int64_t now = clock_now_ms();
+
+	return now - now % HOUR_MS;
+}
+
+int usage_count(struct tx *tx, enum usage_kind what, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "INSERT INTO usage (hour_at_ms, turns, tool_calls) VALUES (?1, ?2, ?3) "
+		      "ON CONFLICT (hour_at_ms) DO UPDATE SET turns = turns + excluded.turns, "
+		      "tool_calls = tool_calls + excluded.tool_calls",
+		      DB_ARGS(db_i64(this_hour()), db_i64(what == USAGE_TURN),
+			      db_i64(what == USAGE_TOOL_CALL)),
+		      NULL, e);
+}
+
+int usage_model_call(struct tx *tx, const struct model_row *row, struct err *e)
+{
+	return db_run(
+		tx_db(tx),
+		"INSERT INTO usage (hour_at_ms, model_calls, prompt_tokens, completion_tokens, "
+		"cached_tokens) VALUES (?1, 1, max(?2, 0), max(?3, 0), max(?4, 0)) "
+		"ON CONFLICT (hour_at_ms) DO UPDATE SET model_calls = model_calls + 1, "
+		"prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+		"completion_tokens = completion_tokens + excluded.completion_tokens, "
+		"cached_tokens = cached_tokens + excluded.cached_tokens",
+		DB_ARGS(db_i64(this_hour()), db_i64(row->prompt_tokens),
+			db_i64(row->completion_tokens), db_i64(row->cached_tokens)),
+		NULL, e);
+}
+
+int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db,
+			      "SELECT sum(turns), sum(model_calls), sum(prompt_tokens), "
+			      "sum(completion_tokens), sum(cached_tokens), sum(tool_calls) "
+			      "FROM usage WHERE hour_at_ms > ?1 - 3600000",
+			      DB_ARGS(db_i64(since_ms)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc < 0)
+		return rc;
+	*out = (struct usage){
+		.turns = rows_i64(&r, 0),
+		.model_calls = rows_i64(&r, 1),
+		.prompt_tokens = rows_i64(&r, 2),
+		.completion_tokens = rows_i64(&r, 3),
+		.cached_tokens = rows_i64(&r, 4),
+		.tool_calls = rows_i64(&r, 5),
+	};
+	return OK;
+}
+
+int store_quirks_set(struct tx *tx, str issuer, uint32_t flags, int64_t window, struct err *e)
+{
+	return db_run(
+		tx_db(tx),
+		"INSERT INTO quirks (issuer, flags, window, updated_at_ms) "
+		"VALUES (?1, ?2, ?3, ?4) ON CONFLICT (issuer) DO UPDATE SET "
+		"flags = excluded.flags, window = excluded.window, "
+		"updated_at_ms = excluded.updated_at_ms",
+		DB_ARGS(db_text(issuer), db_i64(flags), db_i64(window), db_i64(clock_now_ms())),
+		NULL, e);
+}
+
+int store_quirks_get(struct store *s, str issuer, uint32_t *flags, int64_t *window,
+		     struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db,
+			      "SELECT flags, window FROM quirks WHERE issuer = ?1",
+			      DB_ARGS(db_text(issuer)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc < 0)
+		return rc;
+	*flags = rc > 0 ? (uint32_t)rows_i64(&r, 0) : 0;
+	*window = rc > 0 ? rows_i64(&r, 1) : 0;
+	return OK;
+}
+
+int store_tools_set(struct tx *tx, str server, str json, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "INSERT INTO tool_lists (server, tools, updated_at_ms) "
+		      "VALUES (?1, ?2, ?3) ON CONFLICT (server) DO UPDATE SET "
+		      "tools = excluded.tools, updated_at_ms = excluded.updated_at_ms",
+		      DB_ARGS(db_text(server), db_text(json), db_i64(clock_now_ms())), NULL, e);
+}
+
+int store_tools_get(struct store *s, str server, struct arena *a, str *json, struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db, "SELECT tools FROM tool_lists WHERE server = ?1",
+			      DB_ARGS(db_text(server)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc < 0)
+		return rc;
+	*json = rc > 0 ? rows_text(&r, 0, a) : S("");
+	return OK;
+}
