@@ -123,6 +123,8 @@ static int step(struct run *r, struct arena *ra, str wire, str text,
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct call *rows = NEWN(ra, struct call, n);
+	struct turn_step journaled = { .round = r->round + 1, .wire = wire, .text = text,
+				       .issuer = r->issuer, .calls = rows, .calls_n = n };
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
@@ -140,8 +142,7 @@ static int step(struct run *r, struct arena *ra, str wire, str text,
 	}
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
-	    (rc = store_turn_step(&tx, r->t->id, r->round + 1, wire, text, r->issuer, rows, n,
-				  e)) < 0 ||
+	    (rc = store_turn_step(&tx, r->t->id, &journaled, e)) < 0 ||
 	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
 	r->model_rows_n = 0;

@@ -105,11 +105,11 @@ static int configure(struct db *db, bool writable, struct err *e)
 
 int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch, struct err *e)
 {
-	SCOPED(db_drop) struct db *db = calloc(1, sizeof *db);
+	struct arena a = { 0 };
+	SCOPED(db_drop) struct db *db = NEW(&a, struct db);
 	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 
-	if (!db)
-		abort();
+	db->arena = a;
 	db->latch = latch;
 	flags |= writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
 	int rc = sqlite3_open_v2(path, &db->h, flags, NULL);
@@ -132,7 +132,8 @@ void db_close(struct db *db)
 	int rc = sqlite3_close(db->h);
 	assert(rc == SQLITE_OK);
 	(void)rc;
-	free(db);
+	struct arena a = db->arena;
+	arena_free(&a);
 }
 
 void db_drop(struct db **db)

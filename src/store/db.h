@@ -27,6 +27,7 @@ struct db_statement {
 };
 
 struct db {
+	struct arena arena; /* holds this */
 	sqlite3 *h;
 	_Atomic int *latch; /* of the store: the code after which nothing works any more */
 	int doomed; /* 0, or the code that ended the transaction */

@@ -120,29 +120,27 @@ int store_message_user(struct tx *tx, str turn_id, str wire, str text, str conte
 		      DB_ARGS(db_text(turn_id), db_i64(seq)), NULL, e);
 }
 
-int store_turn_step(struct tx *tx, str turn_id, int64_t round, str wire, str text, str issuer,
-		    const struct call *calls, size_t n, struct err *e)
+int store_turn_step(struct tx *tx, str turn_id, const struct turn_step *step, struct err *e)
 {
+	struct message_new m = { .round = step->round,
+				 .role = "assistant",
+				 .wire = step->wire,
+				 .text = step->text,
+				 .issuer = step->issuer };
+	const struct call *calls = step->calls;
+	size_t n = step->calls_n;
 	struct turn_row t;
-	int64_t seq;
 	int rc = turn_row_live(&t, tx, turn_id, e);
 
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < n; i++)
-		if (calls[i].round != round || calls[i].index != (int64_t)i + 1)
+		if (calls[i].round != step->round || calls[i].index != (int64_t)i + 1)
 			return tx_refuse(tx, e, E_INVAL, "call %zu is out of order", i + 1);
-	rc = seq_take(tx, &t, 1 + (int64_t)n, &seq, e);
-	if (rc < 0)
-		return rc;
-	struct message_new m = { .seq = seq,
-				 .round = round,
-				 .role = "assistant",
-				 .wire = wire,
-				 .text = text,
-				 .issuer = issuer };
-	rc = message_insert(tx, turn_id, &t, &m, e);
+	rc = seq_take(tx, &t, 1 + (int64_t)n, &m.seq, e);
+	if (rc == OK)
+		rc = message_insert(tx, turn_id, &t, &m, e);
 	for (size_t i = 0; rc == OK && i < n; i++)
-		rc = call_insert(tx, turn_id, &t, seq + calls[i].index, &calls[i], e);
+		rc = call_insert(tx, turn_id, &t, m.seq + calls[i].index, &calls[i], e);
 	return rc == OK ? turn_progressed(tx, turn_id, e) : rc;
 }

@@ -58,8 +58,14 @@ int store_message_user(struct tx *tx, str turn_id, str wire, str text, str conte
  * running as its state says, or finished with a result (denied, unknown tool).  Indexes are
  * 1 to n, in order.  Resets the turn's attempts.  E_CANCELED when the turn is no longer
  * running, not this process's, was cancelled, or the epoch moved; E_INVAL the round exists. */
-int store_turn_step(struct tx *tx, str turn_id, int64_t round, str wire, str text, str issuer,
-		    const struct call *calls, size_t n, struct err *e) MUSTUSE;
+struct turn_step {
+	int64_t round;
+	str wire, text, issuer; /* of the assistant message */
+	const struct call *calls;
+	size_t calls_n;
+};
+int store_turn_step(struct tx *tx, str turn_id, const struct turn_step *step,
+		    struct err *e) MUSTUSE;
 
 /* (c) for a call that was planned.  Of call its id, safe, child (pid, start_time) and, unless
  * empty, the decision's fields count.  On a running call it records the child (pid not 0).

@@ -270,7 +270,7 @@ static const char first[] =
 	"\tversion TEXT NOT NULL DEFAULT ''\n"
 	") STRICT, WITHOUT ROWID;\n"
 	"CREATE TABLE usage (\n"
-	"\thour_at_ms INTEGER PRIMARY KEY,\n"
+	"\tminute_at_ms INTEGER PRIMARY KEY,\n"
 	"\tturns INTEGER NOT NULL DEFAULT 0,\n"
 	"\tmodel_calls INTEGER NOT NULL DEFAULT 0,\n"
 	"\tprompt_tokens INTEGER NOT NULL DEFAULT 0,\n"

@@ -1,10 +1,10 @@
 /*
- * Small facts: heartbeats, usage, quirks, tool lists.  Usage is kept by the hour, so that a
- * total costs the same after a year as after a day.
+ * Small facts: heartbeats, usage, quirks, tool lists.  Usage is summed by the minute, so
+ * that totals do not read every call there was.
  */
 #include "store/rows.h"
 
-#define HOUR_MS 3600000
+#define MINUTE_MS 60000
 
 int store_heartbeat(struct tx *tx, str part, str version, struct err *e)
 {
@@ -26,37 +26,38 @@ int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e
 				  DB_ARGS(db_text(part)), at_ms, e);
 }
 
-static int64_t this_hour(void)
+static int64_t this_minute(void)
 {
 	int64_t now = clock_now_ms();
 
-	return now - now % HOUR_MS;
+	return now - now % MINUTE_MS;
 }
 
 int usage_count(struct tx *tx, enum usage_kind what, struct err *e)
 {
-	return db_run(tx_db(tx),
-		      "INSERT INTO usage (hour_at_ms, turns, tool_calls) VALUES (?1, ?2, ?3) "
-		      "ON CONFLICT (hour_at_ms) DO UPDATE SET turns = turns + excluded.turns, "
-		      "tool_calls = tool_calls + excluded.tool_calls",
-		      DB_ARGS(db_i64(this_hour()), db_i64(what == USAGE_TURN),
-			      db_i64(what == USAGE_TOOL_CALL)),
-		      NULL, e);
+	return db_run(
+		tx_db(tx),
+		"INSERT INTO usage (minute_at_ms, turns, tool_calls) VALUES (?1, ?2, ?3) "
+		"ON CONFLICT (minute_at_ms) DO UPDATE SET turns = turns + excluded.turns, "
+		"tool_calls = tool_calls + excluded.tool_calls",
+		DB_ARGS(db_i64(this_minute()), db_i64(what == USAGE_TURN),
+			db_i64(what == USAGE_TOOL_CALL)),
+		NULL, e);
 }
 
 int usage_model_call(struct tx *tx, const struct model_row *row, struct err *e)
 {
-	return db_run(
-		tx_db(tx),
-		"INSERT INTO usage (hour_at_ms, model_calls, prompt_tokens, completion_tokens, "
-		"cached_tokens) VALUES (?1, 1, max(?2, 0), max(?3, 0), max(?4, 0)) "
-		"ON CONFLICT (hour_at_ms) DO UPDATE SET model_calls = model_calls + 1, "
-		"prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
-		"completion_tokens = completion_tokens + excluded.completion_tokens, "
-		"cached_tokens = cached_tokens + excluded.cached_tokens",
-		DB_ARGS(db_i64(this_hour()), db_i64(row->prompt_tokens),
-			db_i64(row->completion_tokens), db_i64(row->cached_tokens)),
-		NULL, e);
+	return db_run(tx_db(tx),
+		      "INSERT INTO usage (minute_at_ms, model_calls, prompt_tokens, "
+		      "completion_tokens, "
+		      "cached_tokens) VALUES (?1, 1, max(?2, 0), max(?3, 0), max(?4, 0)) "
+		      "ON CONFLICT (minute_at_ms) DO UPDATE SET model_calls = model_calls + 1, "
+		      "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+		      "completion_tokens = completion_tokens + excluded.completion_tokens, "
+		      "cached_tokens = cached_tokens + excluded.cached_tokens",
+		      DB_ARGS(db_i64(this_minute()), db_i64(row->prompt_tokens),
+			      db_i64(row->completion_tokens), db_i64(row->cached_tokens)),
+		      NULL, e);
 }
 
 int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err *e)
@@ -69,7 +70,7 @@ int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err
 		rc = db_query(&r, reader.db,
 			      "SELECT sum(turns), sum(model_calls), sum(prompt_tokens), "
 			      "sum(completion_tokens), sum(cached_tokens), sum(tool_calls) "
-			      "FROM usage WHERE hour_at_ms > ?1 - 3600000",
+			      "FROM usage WHERE minute_at_ms > ?1 - 60000",
 			      DB_ARGS(db_i64(since_ms)), e);
 	if (rc == OK)
 		rc = rows_next(&r, e);

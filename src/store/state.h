@@ -11,7 +11,7 @@
 int store_heartbeat(struct tx *tx, str part, str version, struct err *e) MUSTUSE;
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e) MUSTUSE;
 
-/* Totals for /status; cached is part of prompt. */
+/* Totals for /status, counted by the minute since_ms is in; cached is part of prompt. */
 struct usage {
 	int64_t turns, model_calls, prompt_tokens, completion_tokens, cached_tokens, tool_calls;
 };

@@ -216,12 +216,17 @@ void world_step(struct world *w, const struct turn *t, int64_t round, const stru
 		size_t n)
 {
 	struct tx tx = world_begin(w);
+	struct turn_step step = {
+		.round = round,
+		.wire = S("{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"call_p\","
+			  "\"type\":\"function\",\"function\":{\"name\":\"read_file\","
+			  "\"arguments\":\"{}\"}}]}"),
+		.issuer = S("http://m|m1"),
+		.calls = calls,
+		.calls_n = n,
+	};
 
-	ok(w, store_turn_step(&tx, t->id, round,
-			      S("{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"call_p\","
-				"\"type\":\"function\",\"function\":{\"name\":\"read_file\","
-				"\"arguments\":\"{}\"}}]}"),
-			      S(""), S("http://m|m1"), calls, n, &w->e));
+	ok(w, store_turn_step(&tx, t->id, &step, &w->e));
 	world_commit(w, &tx);
 }
 
