@@ -42,30 +42,36 @@ struct piece {
 };
 
 /* The next row to work on for a channel: any notice or approval, or the oldest reply of an
- * address that has none in flight; not before its not_before time.  Marks it in flight for
- * this owner until the transaction of its last piece, or store_outbox_release().
- * only as in store_turn_claim().  E_NOENT; then *wake_at_ms is when to look again (0 never). */
+ * address that has none in flight; not before its address's not_before time.  Marks it in
+ * flight for this process until the transaction of its last piece, PIECE_RETRY, or
+ * store_outbox_release().  only as in store_turn_claim().  E_NOENT; then *wake_at_ms is when
+ * to look again (0: when something else happens). */
 int store_outbox_next(struct tx *tx, str channel, str only, struct arena *a,
 		      struct outbox_row *out, int64_t *wake_at_ms, struct err *e) MUSTUSE;
 
-/* raw -> ready with its pieces (n may be 0: the row is done). */
+/* raw -> ready with its pieces (n may be 0: the row is done).  E_INVAL: not raw, or not in
+ * flight here. */
 int store_outbox_split(struct tx *tx, int64_t outbox_id, const struct piece_new *pieces,
 		       size_t n, struct err *e) MUSTUSE;
 
 /* The first unfinished piece of a row becomes sending; E_NOENT when all are finished (the
- * row is then done or dead and no longer in flight). */
+ * row is then done, or dead when a piece is, and no longer in flight).  E_INVAL: the row is
+ * raw, not in flight here, or a piece of it is sending. */
 int store_piece_begin(struct tx *tx, int64_t outbox_id, struct arena *a, struct piece *out,
 		      struct err *e) MUSTUSE;
 
 enum piece_end {
 	PIECE_SENT,
-	PIECE_RETRY, /* provably unsent: ready again, not before the given time */
+	PIECE_RETRY, /* provably unsent: ready again; its address waits until the given time */
 	PIECE_UNKNOWN, /* may have arrived: not sent again by itself */
 	PIECE_DEAD, /* refused for good */
 };
+/* E_INVAL: the piece is not sending. */
 int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str remote_id,
 		    str error, int64_t not_before_at_ms, struct err *e) MUSTUSE;
 
+/* No longer in flight here.  A piece that is still sending becomes unknown: it may have
+ * arrived. */
 int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e) MUSTUSE;
 
 /* Rows not yet done of an owner's or any daemon's (""), for drain and status. */

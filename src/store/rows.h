@@ -80,6 +80,11 @@ int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t,
 int turn_close(struct tx *tx, str turn_id, const struct turn_row *t,
 	       const struct turn_finish *f, struct err *e) MUSTUSE;
 
+/* --- outbox.c --- */
+
+/* Let go what a dead owner was delivering; drop what was for itself. */
+int outbox_recover(struct tx *tx, str owner, struct err *e) MUSTUSE;
+
 /* --- state.c --- */
 enum usage_kind { USAGE_TURN, USAGE_TOOL_CALL };
 int usage_count(struct tx *tx, enum usage_kind what, struct err *e) MUSTUSE;

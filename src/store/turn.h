@@ -37,7 +37,7 @@ struct turn {
 };
 
 /* Claim: either a ready (resumed) turn, or the oldest ready inbox row whose session has no
- * running or parked turn.  only: claim just the rows and turns of this owner ("": those of any
+ * unfinished turn.  only: claim just the rows and turns of this owner ("": those of any
  * daemon).  E_NOENT nothing to do.  The turn is running and owned by store_owner() in the
  * open transaction; for a new one (!resumed) the caller adds the user message with
  * store_message_user() and commits. */
@@ -67,22 +67,29 @@ struct turn_finish {
 };
 
 /* Step (e).  For TURN_DONE it holds only while the turn is running, not cancelled and of the
- * session's epoch, else E_CANCELED and nothing is changed: finish it as TURN_CANCELED.  Its
- * inbox rows become done.  Outbox rows are added by the caller in the same transaction. */
+ * session's epoch, else E_CANCELED, and the transaction with what was put into the outbox is
+ * doomed: finish it as TURN_CANCELED in a new one.  The other ends need only that this process
+ * runs the turn (else E_CANCELED); calls without a result become canceled or in doubt, with
+ * their messages.  E_INVAL: TURN_DONE with such calls, HISTORY_NOTE without note.  Its inbox
+ * rows become done.  Outbox rows are added by the caller in the same transaction. */
 int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_finish *f,
 		      struct err *e) MUSTUSE;
 
 /* Give a turn back unfinished (shutdown): ready again, this claim not counted; its running
- * calls are treated as in store_recover(). */
+ * calls are treated as in store_recover().  E_CANCELED: it is not this process's. */
 int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
-/* Has a control word asked the turn to end? */
+/* Has a control word asked the turn to end, or is it no longer running? */
 int store_turn_canceled(struct store *s, str turn_id, bool *canceled, struct err *e) MUSTUSE;
 
-/* At start, by the holder of the daemon lock: turns and claims whose owner's lock is free
- * become ready (cli ones interrupted); their running calls become planned when safe, else
- * in_doubt.  Sending outbox pieces become ready once more.  *n: how many turns. */
+/* At start, by the holder of the daemon lock (else E_DENIED): turns and claims whose owner's
+ * lock is free become ready (cli ones interrupted, their rows dropped); their running calls
+ * become planned when safe, else in_doubt.  Sending outbox pieces become ready once more.
+ * Owner files of the dead are removed.  Then as store_prune().  *n: how many turns. */
 int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct err *e) MUSTUSE;
+
+/* Forget events seen more than seven days ago, in batches. */
+int store_prune(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* Children of dead owners that were running calls, to be killed before recovery. */
 struct stale_child {

@@ -1,0 +1,292 @@
+/*
+ * The outbox: rows and their pieces.  A row in delivery names its sender (the owner of the
+ * process); it is let go with its last piece, when a piece is put off, or by release.  A wait
+ * that the other side asked for holds for the whole address.
+ */
+#include "store/rows.h"
+
+#define COLUMNS                                                                                \
+	"o.id, o.session_id, o.turn_id, o.channel, o.address, o.kind, o.text, o.reply_to, "    \
+	"o.state = 'raw', o.created_at_ms"
+
+int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	int rc = db_run(db,
+			"INSERT INTO outbox (session_id, turn_id, channel, address, kind, "
+			"text, reply_to, owner, created_at_ms) "
+			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+			DB_ARGS(db_when(row->session_id.n, db_text(row->session_id)),
+				db_text(row->turn_id), db_text(row->channel),
+				db_text(row->address), db_text(row->kind), db_text(row->text),
+				db_text(row->reply_to), db_text(row->owner),
+				db_i64(clock_now_ms())),
+			NULL, e);
+
+	if (rc == OK)
+		*id = sqlite3_last_insert_rowid(db->h);
+	return rc;
+}
+
+static void read_row(struct outbox_row *out, const struct rows *r, struct arena *a)
+{
+	*out = (struct outbox_row){
+		.id = rows_i64(r, 0),
+		.session_id = rows_text(r, 1, a),
+		.turn_id = rows_text(r, 2, a),
+		.channel = rows_text(r, 3, a),
+		.address = rows_text(r, 4, a),
+		.kind = rows_text(r, 5, a),
+		.text = rows_text(r, 6, a),
+		.reply_to = rows_text(r, 7, a),
+		.raw = rows_i64(r, 8) != 0,
+		.created_at_ms = rows_i64(r, 9),
+	};
+}
+
+/* A reply waits for the older replies of its address, whatever holds them up. */
+static int find_next(struct tx *tx, str channel, str only, struct arena *a,
+		     struct outbox_row *out, struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = db_query(
+		&r, tx_db(tx),
+		"SELECT " COLUMNS " FROM outbox o WHERE o.channel = ?1 AND o.owner = ?2 "
+		"AND o.state IN ('raw', 'ready') AND o.sender = '' "
+		"AND NOT EXISTS (SELECT 1 FROM outbox_waits w WHERE w.channel = o.channel "
+		"AND w.address = o.address AND w.not_before_at_ms > ?3) "
+		"AND (o.kind <> 'reply' OR NOT EXISTS (SELECT 1 FROM outbox p "
+		"WHERE p.channel = o.channel AND p.address = o.address AND p.kind = 'reply' "
+		"AND p.state IN ('raw', 'ready') AND p.owner = o.owner AND p.id < o.id)) "
+		"ORDER BY o.id LIMIT 1",
+		DB_ARGS(db_text(channel), db_text(only), db_i64(clock_now_ms())), e);
+
+	if (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		read_row(out, &r, a);
+		return OK;
+	}
+	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing to send");
+}
+
+/* When the first wait of an address with something to send is over; 0: none waits. */
+static int next_wake(struct tx *tx, str channel, str only, int64_t *at_ms, struct err *e)
+{
+	return db_number(tx_db(tx),
+			 "SELECT coalesce(min(w.not_before_at_ms), 0) FROM outbox_waits w "
+			 "WHERE w.channel = ?1 AND w.not_before_at_ms > ?3 AND EXISTS "
+			 "(SELECT 1 FROM outbox o WHERE o.channel = ?1 AND o.owner = ?2 "
+			 "AND o.address = w.address AND o.state IN ('raw', 'ready') "
+			 "AND o.sender = '')",
+			 DB_ARGS(db_text(channel), db_text(only), db_i64(clock_now_ms())),
+			 at_ms, e);
+}
+
+int store_outbox_next(struct tx *tx, str channel, str only, struct arena *a,
+		      struct outbox_row *out, int64_t *wake_at_ms, struct err *e)
+{
+	int64_t wake = 0;
+	int rc = find_next(tx, channel, only, a, out, e);
+
+	if (rc == E_NOENT) {
+		rc = next_wake(tx, channel, only, &wake, e);
+		*wake_at_ms = wake;
+		return rc < 0 ? rc : err_set(e, E_NOENT, "nothing to send");
+	}
+	if (rc < 0)
+		return rc;
+	return db_run(tx_db(tx), "UPDATE outbox SET sender = ?2 WHERE id = ?1",
+		      DB_ARGS(db_i64(out->id), db_text(store_owner(tx->s))), NULL, e);
+}
+
+/* A row that this process delivers. */
+static int check_ours(struct tx *tx, int64_t id, const char *state, struct err *e)
+{
+	int64_t n;
+	int rc = db_number(
+		tx_db(tx),
+		"SELECT count(*) FROM outbox WHERE id = ?1 AND sender = ?2 "
+		"AND state = ?3",
+		DB_ARGS(db_i64(id), db_text(store_owner(tx->s)), db_text(str_of(state))), &n,
+		e);
+
+	if (rc == OK && n == 0)
+		return tx_refuse(tx, e, E_INVAL, "outbox row %lld is not %s and ours",
+				 (long long)id, state);
+	return rc;
+}
+
+/* When no piece is left to send, the row is over: dead when one was refused. */
+static int close_if_over(struct tx *tx, int64_t id, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "UPDATE outbox SET sender = '', finished_at_ms = ?2, state = iif(EXISTS "
+		      "(SELECT 1 FROM pieces WHERE outbox_id = ?1 AND state = 'dead'), 'dead', "
+		      "'done') WHERE id = ?1 AND state = 'ready' AND NOT EXISTS (SELECT 1 "
+		      "FROM pieces WHERE outbox_id = ?1 AND state IN ('ready', 'sending'))",
+		      DB_ARGS(db_i64(id), db_i64(clock_now_ms())), NULL, e);
+}
+
+int store_outbox_split(struct tx *tx, int64_t outbox_id, const struct piece_new *pieces,
+		       size_t n, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	int rc = check_ours(tx, outbox_id, "raw", e);
+
+	if (rc == OK)
+		rc = db_run(db, "UPDATE outbox SET state = 'ready' WHERE id = ?1",
+			    DB_ARGS(db_i64(outbox_id)), NULL, e);
+	for (size_t i = 0; rc == OK && i < n; i++)
+		rc = db_run(db,
+			    "INSERT INTO pieces (outbox_id, idx, method, body, plain, "
+			    "updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+			    DB_ARGS(db_i64(outbox_id), db_i64((int64_t)i + 1),
+				    db_text(pieces[i].method), db_text(pieces[i].body),
+				    db_text(pieces[i].plain), db_i64(clock_now_ms())),
+			    NULL, e);
+	return rc == OK ? close_if_over(tx, outbox_id, e) : rc;
+}
+
+int store_piece_begin(struct tx *tx, int64_t outbox_id, struct arena *a, struct piece *out,
+		      struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	int64_t left;
+	int rc = db_number(tx_db(tx),
+			   "SELECT count(*) FROM pieces WHERE outbox_id = ?1 "
+			   "AND state IN ('ready', 'sending')",
+			   DB_ARGS(db_i64(outbox_id)), &left, e);
+
+	/* A raw row has no pieces either; that is not the end of it. */
+	if (rc == OK && left == 0)
+		rc = db_number(tx_db(tx), "SELECT state = 'raw' FROM outbox WHERE id = ?1",
+			       DB_ARGS(db_i64(outbox_id)), &left, e);
+	if (rc == OK && left == 0)
+		return err_set(e, E_NOENT, "no piece is left");
+	if (rc == OK)
+		rc = check_ours(tx, outbox_id, "ready", e);
+	if (rc == OK)
+		rc = db_query(&r, tx_db(tx),
+			      "UPDATE pieces SET state = 'sending', attempts = attempts + 1, "
+			      "updated_at_ms = ?2 WHERE state = 'ready' AND id = "
+			      "(SELECT id FROM pieces WHERE outbox_id = ?1 "
+			      "AND state IN ('ready', 'sending') ORDER BY idx LIMIT 1) "
+			      "RETURNING id, outbox_id, idx, method, body, plain, attempts",
+			      DB_ARGS(db_i64(outbox_id), db_i64(clock_now_ms())), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc == 0)
+		return tx_refuse(tx, e, E_INVAL, "a piece of row %lld is being sent",
+				 (long long)outbox_id);
+	if (rc < 0)
+		return rc;
+	*out = (struct piece){
+		.id = rows_i64(&r, 0),
+		.outbox_id = rows_i64(&r, 1),
+		.order = rows_i64(&r, 2),
+		.method = rows_text(&r, 3, a),
+		.body = rows_text(&r, 4, a),
+		.plain = rows_text(&r, 5, a),
+		.attempts = (int)rows_i64(&r, 6),
+	};
+	return OK;
+}
+
+/* Put off: the whole address waits, and the row is free for whoever comes then. */
+static int put_off(struct tx *tx, int64_t outbox_id, int64_t not_before_at_ms, struct err *e)
+{
+	int rc = db_run(tx_db(tx),
+			"INSERT INTO outbox_waits (channel, address, not_before_at_ms) "
+			"SELECT channel, address, ?2 FROM outbox WHERE id = ?1 "
+			"ON CONFLICT (channel, address) DO UPDATE SET "
+			"not_before_at_ms = excluded.not_before_at_ms",
+			DB_ARGS(db_i64(outbox_id), db_i64(not_before_at_ms)), NULL, e);
+
+	if (rc == OK)
+		rc = db_run(tx_db(tx), "UPDATE outbox SET sender = '' WHERE id = ?1",
+			    DB_ARGS(db_i64(outbox_id)), NULL, e);
+	return rc;
+}
+
+int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str remote_id,
+		    str error, int64_t not_before_at_ms, struct err *e)
+{
+	static const char *const states[] = {
+		[PIECE_SENT] = "sent",
+		[PIECE_RETRY] = "ready",
+		[PIECE_UNKNOWN] = "unknown",
+		[PIECE_DEAD] = "dead",
+	};
+	int64_t row;
+	int rc = db_number(tx_db(tx),
+			   "UPDATE pieces SET state = ?2, error = ?4, updated_at_ms = ?5, "
+			   "remote_id = iif(?3 = '', remote_id, ?3) "
+			   "WHERE id = ?1 AND state = 'sending' RETURNING outbox_id",
+			   DB_ARGS(db_i64(piece_id), db_text(str_of(states[end])),
+				   db_text(remote_id), db_text(error), db_i64(clock_now_ms())),
+			   &row, e);
+
+	if (rc == E_NOENT)
+		return tx_refuse(tx, e, E_INVAL, "piece %lld is not being sent",
+				 (long long)piece_id);
+	if (rc < 0)
+		return rc;
+	return end == PIECE_RETRY ? put_off(tx, row, not_before_at_ms, e)
+				  : close_if_over(tx, row, e);
+}
+
+int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e)
+{
+	int rc = db_run(tx_db(tx),
+			"UPDATE pieces SET state = 'unknown', updated_at_ms = ?2 "
+			"WHERE outbox_id = ?1 AND state = 'sending'",
+			DB_ARGS(db_i64(outbox_id), db_i64(clock_now_ms())), NULL, e);
+
+	if (rc == OK)
+		rc = db_run(tx_db(tx),
+			    "UPDATE outbox SET sender = '' WHERE id = ?1 AND sender = ?2",
+			    DB_ARGS(db_i64(outbox_id), db_text(store_owner(tx->s))), NULL, e);
+	return rc == OK ? close_if_over(tx, outbox_id, e) : rc;
+}
+
+int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc
+		      : db_number(r.db,
+				  "SELECT count(*) FROM outbox WHERE owner = ?1 "
+				  "AND state IN ('raw', 'ready')",
+				  DB_ARGS(db_text(only)), n, e);
+}
+
+/* A piece may have arrived before the crash; it is sent once more, and only once. */
+int outbox_recover(struct tx *tx, str owner, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	struct db_arg args[] = { db_text(owner), db_i64(clock_now_ms()) };
+	int rc = db_run(db,
+			"UPDATE pieces SET state = iif(resent, 'unknown', 'ready'), "
+			"resent = 1, updated_at_ms = ?2 WHERE state = 'sending' "
+			"AND outbox_id IN (SELECT id FROM outbox WHERE sender = ?1)",
+			args, 2, NULL, e);
+
+	if (rc == OK)
+		rc = db_run(db,
+			    "UPDATE outbox SET finished_at_ms = ?2, state = iif(EXISTS (SELECT "
+			    "1 FROM pieces WHERE outbox_id = outbox.id AND state = 'dead'), "
+			    "'dead', 'done') WHERE sender = ?1 AND state = 'ready' "
+			    "AND NOT EXISTS (SELECT 1 FROM pieces WHERE outbox_id = outbox.id "
+			    "AND state IN ('ready', 'sending'))",
+			    args, 2, NULL, e);
+	if (rc == OK)
+		rc = db_run(db, "UPDATE outbox SET sender = '' WHERE sender = ?1", args, 1,
+			    NULL, e);
+	/* What a dead command would have printed has no reader any more. */
+	return rc < 0 ? rc
+		      : db_run(db,
+			       "UPDATE outbox SET state = 'dropped', finished_at_ms = ?2 "
+			       "WHERE owner = ?1 AND owner <> '' "
+			       "AND state IN ('raw', 'ready')",
+			       args, 2, NULL, e);
+}
