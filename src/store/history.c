@@ -217,6 +217,6 @@ int store_collapse(struct tx *tx, str session_id, int64_t upto, struct err *e)
 {
 	return db_run(tx_db(tx),
 		      "UPDATE turn_messages SET collapsed = 1 WHERE session_id = ?1 "
-		      "AND seq <= ?2 AND role = 'tool' AND collapsed = 0",
+		      "AND seq <= ?2 AND role <> 'assistant' AND collapsed = 0",
 		      DB_ARGS(db_text(session_id), db_i64(upto)), NULL, e);
 }

@@ -120,7 +120,7 @@ static const char first[] =
 	"\tUNIQUE (turn_id, round, idx)\n"
 	") STRICT;\n"
 	"CREATE INDEX turn_messages_whole ON turn_messages (session_id, seq)\n"
-	"\tWHERE role = 'tool' AND collapsed = 0;\n"
+	"\tWHERE role <> 'assistant' AND collapsed = 0;\n"
 	"CREATE TABLE request_parts (\n"
 	"\tid INTEGER PRIMARY KEY,\n"
 	"\thash INTEGER NOT NULL,\n"

@@ -124,7 +124,8 @@ static int load_turn(struct turn *out, struct tx *tx, struct arena *a, struct er
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc = db_query(&r, tx_db(tx),
-			  "SELECT session_id, epoch, attempts, first_seq <> 0, started_at_ms "
+			  "SELECT session_id, epoch, attempts, first_seq <> 0, started_at_ms, "
+			  "only_owner "
 			  "FROM turns WHERE id = ?1",
 			  DB_ARGS(db_text(out->id)), e);
 
@@ -136,6 +137,7 @@ static int load_turn(struct turn *out, struct tx *tx, struct arena *a, struct er
 	out->attempts = (int)rows_i64(&r, 2);
 	out->resumed = rows_i64(&r, 3) != 0;
 	out->started_at_ms = rows_i64(&r, 4);
+	out->owner = rows_text(&r, 5, a);
 	rc = session_load(tx_db(tx), rows_text(&r, 0, a), a, &out->session, e);
 	return rc < 0 ? rc : load_rows(out, tx, a, e);
 }
