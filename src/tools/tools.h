@@ -33,6 +33,7 @@ struct toolset {
 
 struct tool_ctx {
 	str turn_id, session_id, channel, address, requester;
+	str call_id; /* for on_progress */
 	/* A line for the user while the tool runs; may be NULL.  Called from the tool's thread. */
 	void (*on_progress)(void *arg, str call_id, double done, double total, str message);
 	void *arg;
@@ -65,7 +66,8 @@ struct tools_opt {
 	const struct fs_cfg *fs;
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
-	str workspace;
+	str workspace; /* where the file tools work when fs->roots is empty */
+	str home; /* for ~ in paths; "" none */
 	/* True when a file is our own database (by device and inode): never opened. */
 	bool (*own_file)(void *arg, uint64_t dev, uint64_t ino);
 	void *own_arg;
@@ -76,6 +78,8 @@ struct tools_opt {
 
 struct tools;
 
+/* opt is copied; what it points to is borrowed.  E_IO: this kernel cannot keep the file
+ * tools below their roots. */
 int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e) MUSTUSE;
 void tools_close(struct tools *t);
 
@@ -90,20 +94,25 @@ int64_t toolset_tokens(const struct toolset *set);
 const struct tool_spec *toolset_find(const struct toolset *set, str name, struct arena *a,
 				     str *hint);
 
-/* The gate, part one, for one call of the model's: resolve the name, check the arguments are
- * a JSON object, decide by policy.  Fills call->name, safe, decision, rule, decider and
- * state: PLANNED (must ask first), RUNNING (go), or DENIED/FAILED with a result. */
+/* The gate, part one, for one call of the model's: resolve call->requested, check that
+ * call->args is a JSON object ("" and null become {}, what is none becomes {} beside the
+ * error), decide by policy.  Fills call->name, args, safe, decision (allow, ask, deny,
+ * unknown, invalid), rule, decider and state: PLANNED (must ask first), RUNNING (go), or
+ * DENIED/FAILED with a result; then NULL is returned. */
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a);
 
-/* Part two: ask, for a PLANNED call.  Afterwards it is RUNNING or DENIED with a result. */
+/* Part two: ask, for a PLANNED call.  Afterwards it is RUNNING (decision approved) or DENIED
+ * with a result (denied, expired, unanswered, too long).  When c ended first: its code
+ * (E_CANCELED, E_TIMEOUT), and the call stays PLANNED. */
 int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *call,
 	      struct approver *by, struct arena *a, const struct cancel *c,
 	      struct err *e) MUSTUSE;
 
-/* Part three: run a RUNNING call under its limits.  Fills result, state DONE or FAILED,
- * figures; cut to the limit.  E_CANCELED when c ended first: *call is then CANCELED with a
- * result text that says whether it may have happened. */
+/* Part three: run a RUNNING call under its limits.  Fills result (valid UTF-8, never blank,
+ * cut to the limit), state DONE or FAILED, figures.  When c ended first: its code
+ * (E_CANCELED, E_TIMEOUT), and *call is CANCELED with a result text that says whether it may
+ * have happened.  A tool that finished all the same is OK. */
 int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *call,
 	      const struct tool_ctx *ctx, struct arena *a, const struct cancel *c,
 	      struct err *e) MUSTUSE;

@@ -1,0 +1,44 @@
+/*
+ * tools/builtin: the tools that are part of the program.
+ *
+ * One file each, one row in registry.c.  A tool reports what went wrong in words the model
+ * can act on (tool_fail) and returns OK; an error code is for what the model cannot help:
+ * E_CANCELED and E_TIMEOUT when c ended, E_IO when it is unknown what happened.
+ */
+#ifndef TOOLS_BUILTIN_H
+#define TOOLS_BUILTIN_H
+
+#include "os/beneath.h"
+#include "text/json.h"
+#include "tools/tools.h"
+
+struct tool_env {
+	const struct tools_opt *opt;
+	struct beneath files; /* what the file tools may touch */
+};
+
+struct tool {
+	const char *name, *title, *description, *schema;
+	bool safe; /* read-only, may be repeated after a crash */
+	bool (*enabled)(const struct tools_opt *opt);
+	/* args is an object.  The text may hold anything; the gate mends it. */
+	int (*run)(const struct tool_env *env, const struct json *args, struct arena *a,
+		   struct tool_result *out, const struct cancel *c, struct err *e);
+};
+
+extern const struct tool tool_read_file, tool_write_file, tool_list_dir;
+
+/* The built-in tools as a source: env is borrowed for its life. */
+void tools_builtin_source(struct tool_source *out, const struct tool_env *env);
+
+/* The file tools are on when they have a directory to work in. */
+bool tools_fs_enabled(const struct tools_opt *opt);
+
+/* A failure for the model; OK. */
+int tool_fail(struct tool_result *out, struct arena *a, const char *fmt, ...) PRINTF(3, 4);
+
+/* An integer argument, def when absent or null; numbers written as text are taken too.
+ * False when it is something else. */
+bool tool_arg_i64(const struct json *args, const char *key, int64_t def, int64_t *out);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * The gate: the one way to run a tool.  Admit (name, arguments, policy), ask (approval), run
+ * (limits).  Whatever a model sends, the outcome is a call row with a text for the model.
+ */
+#include "tools/gate.h"
+
+#include "base/utf.h"
+#include "os/clock.h"
+#include "text/text.h"
+
+#include <string.h>
+
+#define CUT_MIN 64 /* what text_cut() needs for its marker */
+
+#define MAYBE "it may or may not have had an effect"
+
+/* Valid, not blank, and within the limit. */
+static str presentable(const struct tools *t, const struct tool_spec *spec, str text,
+		       struct arena *a, bool *truncated)
+{
+	int64_t max = t->opt.limits ? t->opt.limits->tool_result_max_chars : 0;
+
+	text = utf_repair(a, text);
+	if (str_trim(text).n == 0)
+		return S("(no output)");
+	if (max <= 0 || (spec && spec->own_cap))
+		return text;
+	str cut = text_cut(a, text, max < CUT_MIN ? CUT_MIN : (size_t)max);
+	*truncated |= cut.n != text.n;
+	return cut;
+}
+
+/* The call ends here, with a text for the model. */
+static const struct tool_spec *close_call(struct call *call, enum call_state state,
+					  const char *decision, str result)
+{
+	call->state = state;
+	call->decision = str_of(decision);
+	call->result = result;
+	return NULL;
+}
+
+/* Servers speak one line a message: outside of strings a line break is only white space, and
+ * inside of them JSON has none. */
+static str one_line(struct arena *a, str args)
+{
+	str copy = arena_dup(a, args);
+	char *p = arena_alloc(a, 1, args.n + 1);
+
+	if (!memchr(args.p, '\n', args.n) && !memchr(args.p, '\r', args.n))
+		return copy;
+	for (size_t i = 0; i < args.n; i++)
+		p[i] = args.p[i] == '\n' || args.p[i] == '\r' ? ' ' : args.p[i];
+	return (str){ p, args.n };
+}
+
+static int check_args(struct call *call, struct arena *a, struct err *e)
+{
+	str args = str_trim(utf_repair(a, call->args));
+	struct json *v;
+
+	call->args = S("{}");
+	if (args.n == 0 || str_eq(args, S("null")))
+		return OK;
+	int rc = json_read(&v, a, args, e);
+	if (rc == OK && !json_is(v, JSON_OBJECT))
+		rc = err_set(e, E_INVAL, "they are %s",
+			     json_is(v, JSON_ARRAY) ? "an array" : "a single value");
+	if (rc == OK)
+		call->args = one_line(a, args);
+	return rc;
+}
+
+const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
+				    struct call *call, struct arena *a)
+{
+	str hint = S("");
+	struct err why = { 0 };
+	const struct tool_spec *spec = toolset_find(set, call->requested, a, &hint);
+
+	call->name = spec ? spec->name : S("");
+	call->safe = spec && spec->safe;
+	call->rule = S("");
+	call->decider = S("policy");
+	if (!spec) {
+		if (check_args(call, a, &why) < 0)
+			call->args = S("{}");
+		return close_call(call, CALL_FAILED, "unknown",
+				  arena_fmt(a, "error: %.*s", STRF(hint)));
+	}
+	if (check_args(call, a, &why) < 0)
+		return close_call(call, CALL_FAILED, "invalid",
+				  arena_fmt(a,
+					    "error: the arguments of %.*s must be one JSON "
+					    "object: %s",
+					    STRF(spec->name), why.msg));
+	switch (policy_decide(t->rules, t->rules_n, spec->name, &call->rule)) {
+	case VERDICT_DENY:
+		return close_call(call, CALL_DENIED, "deny",
+				  arena_fmt(a,
+					    "error: refused permanently by rule \"%.*s\"; do "
+					    "not try it again",
+					    STRF(call->rule)));
+	case VERDICT_ASK:
+		call->decision = S("ask");
+		call->state = CALL_PLANNED;
+		return spec;
+	case VERDICT_ALLOW:
+		break;
+	}
+	call->decision = S("allow");
+	call->state = CALL_RUNNING;
+	return spec;
+}
+
+int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *call,
+	      const struct tool_ctx *ctx, struct arena *a, const struct cancel *c,
+	      struct err *e)
+{
+	struct tool_result r = { 0 };
+	struct err why = { 0 };
+	int64_t started = clock_mono_ms();
+	int rc = spec->source->call(spec->source, spec, call->args, ctx, a, &r, c, &why);
+
+	call->duration_ms = clock_mono_ms() - started;
+	call->has_exit = r.has_exit;
+	call->exit_code = r.exit_code;
+	call->truncated = r.truncated;
+	const char *effect = r.not_run || spec->safe ? "it had no effect" : MAYBE;
+	if (rc == OK) {
+		call->state = r.failed ? CALL_FAILED : CALL_DONE;
+		call->result = presentable(t, spec, r.text, a, &call->truncated);
+		return OK;
+	}
+	int ended = rc == E_CANCELED || rc == E_TIMEOUT ? cancel_check(c, e) : OK;
+	if (ended < 0) {
+		call->state = CALL_CANCELED;
+		call->result = arena_fmt(a, "error: %s before it was finished; %s",
+					 ended == E_TIMEOUT ? "the turn ran out of time"
+							    : "interrupted",
+					 effect);
+		return ended;
+	}
+	call->state = CALL_FAILED;
+	call->result = presentable(t, spec, arena_fmt(a, "error: %s; %s", why.msg, effect), a,
+				   &call->truncated);
+	return OK;
+}

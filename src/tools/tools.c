@@ -1,0 +1,102 @@
+/*
+ * The toolset: what the sources offer, put together and sorted.
+ */
+#include "tools/builtin.h"
+#include "tools/gate.h"
+
+#include <stdlib.h>
+
+int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
+{
+	struct arena a = { 0 };
+	int rc = tools_fs_enabled(opt) ? beneath_supported(e) : OK;
+
+	if (rc < 0)
+		return rc;
+	struct tools *t = NEW(&a, struct tools);
+	t->opt = *opt;
+	t->env.opt = &t->opt;
+	t->env.files = (struct beneath){
+		.roots = &t->opt.workspace,
+		.n = t->opt.workspace.n > 0,
+		.home = opt->home,
+		.own_file = opt->own_file,
+		.own_arg = opt->own_arg,
+	};
+	if (opt->fs && opt->fs->roots.n) {
+		t->env.files.roots = opt->fs->roots.v;
+		t->env.files.n = opt->fs->roots.n;
+	}
+	tools_builtin_source(&t->builtin, &t->env);
+	t->rules_n = opt->policy ? opt->policy->n : 0;
+	t->rules = NEWN(&a, struct policy_rule, t->rules_n);
+	for (size_t i = 0; i < t->rules_n; i++)
+		t->rules[i] = (struct policy_rule){
+			.tool = opt->policy->rules[i].tool,
+			.verdict = (enum policy_verdict)opt->policy->rules[i].action,
+		};
+	t->arena = a;
+	*out = t;
+	return OK;
+}
+
+void tools_close(struct tools *t)
+{
+	if (!t)
+		return;
+	/* t lives in its own arena. */
+	struct arena a = t->arena;
+	arena_free(&a);
+}
+
+struct list {
+	struct arena *a;
+	struct tool_spec *v;
+	size_t n, room;
+};
+
+static void add(void *arg, const struct tool_spec *spec)
+{
+	struct list *l = arg;
+
+	if (l->n == l->room) {
+		size_t more = l->room ? l->room * 2 : 32;
+		l->v = arena_grow(l->a, l->v, l->room * sizeof *l->v, more * sizeof *l->v);
+		l->room = more;
+	}
+	l->v[l->n++] = *spec;
+}
+
+/* By name; of two with one name ours comes first. */
+static int by_name(const void *x, const void *y)
+{
+	const struct tool_spec *s = x, *t = y;
+	int c = str_cmp(s->name, t->name);
+
+	return c ? c : str_cmp(s->server, t->server);
+}
+
+void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out)
+{
+	struct list l = { .a = a };
+	size_t n = 0;
+
+	t->builtin.list(&t->builtin, a, add, &l);
+	if (t->opt.mcp)
+		t->opt.mcp->list(t->opt.mcp, a, add, &l);
+	if (l.n > 1)
+		qsort(l.v, l.n, sizeof *l.v, by_name);
+	for (size_t i = 0; i < l.n; i++)
+		if (n == 0 || !str_eq(l.v[i].name, l.v[n - 1].name))
+			l.v[n++] = l.v[i];
+	*out = (struct toolset){ .v = l.v, .n = n };
+}
+
+int64_t toolset_tokens(const struct toolset *set)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		n += set->v[i].name.n + set->v[i].description.n + set->v[i].schema.n;
+	return (int64_t)(n / 4);
+}
