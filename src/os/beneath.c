@@ -133,7 +133,7 @@ static str real_name(struct arena *a, str abs)
 	for (size_t n = abs.n; n > 1;) {
 		const char *head = arena_cstr(a, str_sub(abs, 0, n));
 		if (realpath(head, real))
-			return arena_fmt(a, "%s%.*s", real, STRF(str_sub(abs, n, abs.n)));
+			return arena_cat(a, str_of(real), str_sub(abs, n, abs.n));
 		while (n > 1 && abs.p[n - 1] != '/')
 			n--;
 		n -= n > 1;

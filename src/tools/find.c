@@ -260,7 +260,8 @@ static str hint_for(const struct toolset *set, str name, struct arena *a)
 	struct query q = { .set = set };
 	str prefix, base;
 
-	buf_fmt(&b, "there is no tool \"%.*s\"", STRF(text_line(a, name, SHOWN)));
+	str shown = text_line(a, name, SHOWN);
+	buf_fmt(&b, "there is no tool \"%.*s\"", STRF(shown));
 	name = name.n > NAME_MAX_BYTES ? S("") : name;
 	(void)split(name, &prefix, &base);
 	if (real_prefix(set, prefix))
