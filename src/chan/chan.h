@@ -9,9 +9,8 @@
 
 #include "os/cancel.h"
 #include "os/wait.h"
+#include "store/inbox.h"
 #include "store/outbox.h"
-
-struct store;
 
 /* Handed down to a channel at start: what it may ask of the layers above. */
 struct chan_up {
