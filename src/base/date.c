@@ -75,28 +75,34 @@ static int month_of(const char *name)
 
 static bool in_range(const struct date *d)
 {
-	return d->month >= 1 && d->day >= 1 && d->day <= 31 && d->hour >= 0 && d->hour < 24 &&
-	       d->minute >= 0 && d->minute < 60 && d->second >= 0 && d->second <= 60;
+	struct date day = { .year = d->year, .month = d->month, .day = d->day };
+
+	if (d->month < 1 || d->day < 1 || d->day > 31 || d->hour < 0 || d->hour > 23 ||
+	    d->minute < 0 || d->minute > 59 || d->second < 0 || d->second > 60)
+		return false;
+	/* The 31st of November comes back as another day. */
+	return date_of_ms(date_to_ms(&day)).day == d->day;
 }
 
 bool date_parse_http(str s, int64_t *at_ms)
 {
 	struct date d = { 0 };
 	char text[64], mon[4] = "", zone[4] = "";
+	int end = 0;
 
 	if (s.n >= sizeof text)
 		return false;
 	(void)snprintf(text, sizeof text, "%.*s", STRF(s));
-	bool fixdate = sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3s", &d.day,
-			      mon, &d.year, &d.hour, &d.minute, &d.second, zone) == 7;
+	bool fixdate = sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3s%n", &d.day,
+			      mon, &d.year, &d.hour, &d.minute, &d.second, zone, &end) == 7;
 	bool rfc850 = !fixdate &&
-		      sscanf(text, "%*[A-Za-z], %2d-%3[A-Za-z]-%2d %2d:%2d:%2d %3s", &d.day,
-			     mon, &d.year, &d.hour, &d.minute, &d.second, zone) == 7;
+		      sscanf(text, "%*[A-Za-z], %2d-%3[A-Za-z]-%2d %2d:%2d:%2d %3s%n", &d.day,
+			     mon, &d.year, &d.hour, &d.minute, &d.second, zone, &end) == 7;
 	bool asctime = !fixdate && !rfc850 &&
-		       sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2d %2d:%2d:%2d %4d", mon, &d.day,
-			      &d.hour, &d.minute, &d.second, &d.year) == 6;
+		       sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2d %2d:%2d:%2d %4d%n", mon, &d.day,
+			      &d.hour, &d.minute, &d.second, &d.year, &end) == 6;
 
-	if (!(fixdate || rfc850 || asctime))
+	if (!(fixdate || rfc850 || asctime) || (size_t)end != s.n)
 		return false;
 	if (!asctime && !str_eq(str_of(zone), S("GMT")))
 		return false;
