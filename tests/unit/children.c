@@ -1,3 +1,6 @@
+/*
+ * Helpers of the child tests; children.h says what each does.
+ */
 #include "children.h"
 
 #include "base/buf.h"

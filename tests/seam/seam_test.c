@@ -1,0 +1,288 @@
+/*
+ * The seam of build/test/gantry: time that a test can step, and kernel calls that fail or
+ * kill the process when a test says so.
+ *
+ *   GANTRY_CLOCK=FILE     the file holds an int64 of this machine's byte order: milliseconds
+ *                         added to the wall clock and to the monotonic one, read anew each
+ *                         time.  No wait in the kernel lasts over 10 ms then, so a step
+ *                         is noticed at once.
+ *   GANTRY_FAULT=F,F,...  each F one of
+ *                         CALL:N         the N-th call of that kind fails with EIO
+ *                         CALL:N:ERRNO   with that error, a name like ENOSPC or a number
+ *                         CALL:N+[:...]  and all after it too
+ *                         kill:CALL:N    SIGKILL to ourselves just before the N-th call
+ *
+ * CALL is one of read write pread pwrite fsync fdatasync open rename ftruncate unlink mkdir
+ * (openat counts as open).  Calls on sockets and on eventfds and their like do not count:
+ * those do not fail like that.  Only the process that was started counts, so neither
+ * the spawner nor a supervisor; SQLite's own calls count as well as ours.
+ *
+ * The functions below stand in the program itself, so the dynamic linker takes them for
+ * those of libc, in our own code as in the libraries.  The real ones are the next in line.
+ * A word that is not understood ends the program: a fault that never comes proves nothing.
+ */
+#undef _FORTIFY_SOURCE /* its inline read() and open() would be in the way of ours */
+
+#include "base/str.h"
+#include "os/seam.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLICE_MS 10
+#define FAULTS_MAX 16
+
+enum call {
+	CALL_READ,
+	CALL_WRITE,
+	CALL_PREAD,
+	CALL_PWRITE,
+	CALL_FSYNC,
+	CALL_FDATASYNC,
+	CALL_OPEN,
+	CALL_RENAME,
+	CALL_FTRUNCATE,
+	CALL_UNLINK,
+	CALL_MKDIR,
+	CALL_N,
+};
+
+static const char *const call_names[CALL_N] = {
+	"read", "write",  "pread",     "pwrite", "fsync", "fdatasync",
+	"open", "rename", "ftruncate", "unlink", "mkdir",
+};
+
+struct fault {
+	enum call call;
+	int64_t nth;
+	bool onwards, fatal;
+	int errnum;
+};
+
+/* Written before main() and only read after. */
+static struct fault faults[FAULTS_MAX];
+static size_t faults_n;
+static bool watched[CALL_N];
+static pid_t owner;
+static const int64_t *clock_offset;
+
+static _Atomic int64_t counts[CALL_N];
+
+/* ---- what was asked for ------------------------------------------------------------------- */
+
+static NORETURN void refuse(const char *what, const char *word)
+{
+	(void)fprintf(stderr, "seam: %s: %s\n", what, word);
+	_exit(2);
+}
+
+static int errno_of(str name)
+{
+	static const struct {
+		const char *name;
+		int value;
+	} known[] = {
+		{ "EIO", EIO },       { "ENOSPC", ENOSPC }, { "EINTR", EINTR },
+		{ "EAGAIN", EAGAIN }, { "EACCES", EACCES }, { "EPERM", EPERM },
+		{ "EROFS", EROFS },   { "EMFILE", EMFILE }, { "ENFILE", ENFILE },
+		{ "ENOENT", ENOENT }, { "EDQUOT", EDQUOT }, { "ENOMEM", ENOMEM },
+		{ "EPIPE", EPIPE },   { "EBUSY", EBUSY },   { "EFBIG", EFBIG },
+	};
+	int64_t number;
+
+	for (size_t i = 0; i < COUNT(known); i++)
+		if (str_eq(name, str_of(known[i].name)))
+			return known[i].value;
+	return str_i64(name, &number) && number > 0 && number < 4096 ? (int)number : 0;
+}
+
+static bool parse_fault(str word, struct fault *f)
+{
+	*f = (struct fault){ .errnum = EIO, .call = CALL_N };
+	str part = str_cut(&word, ':');
+	if (str_eq(part, S("kill"))) {
+		f->fatal = true;
+		part = str_cut(&word, ':');
+	}
+	for (int c = 0; c < CALL_N; c++)
+		if (str_eq(part, str_of(call_names[c])))
+			f->call = (enum call)c;
+	part = str_cut(&word, ':');
+	if (str_ends(part, S("+"))) {
+		f->onwards = true;
+		part.n--;
+	}
+	if (word.n)
+		f->errnum = errno_of(word);
+	return f->call != CALL_N && str_i64(part, &f->nth) && f->nth > 0 && f->errnum != 0;
+}
+
+static void read_faults(const char *text)
+{
+	str rest = str_of(text);
+
+	while (rest.n) {
+		if (faults_n == COUNT(faults) ||
+		    !parse_fault(str_cut(&rest, ','), &faults[faults_n]))
+			refuse("GANTRY_FAULT not understood", text);
+		watched[faults[faults_n++].call] = true;
+	}
+}
+
+static void map_clock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof *clock_offset)
+		refuse("GANTRY_CLOCK is no file of 8 bytes", path);
+	void *p = mmap(NULL, sizeof *clock_offset, PROT_READ, MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (p == MAP_FAILED)
+		refuse("GANTRY_CLOCK cannot be mapped", path);
+	clock_offset = p;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *fault = getenv("GANTRY_FAULT"), *clock = getenv("GANTRY_CLOCK");
+
+	if (clock && *clock)
+		map_clock(clock);
+	if (fault && *fault)
+		read_faults(fault);
+	owner = getpid();
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+int seam_clock(clockid_t id, struct timespec *out)
+{
+	int rc = clock_gettime(id, out);
+
+	if (rc != 0 || !clock_offset)
+		return rc;
+	int64_t ms = __atomic_load_n(clock_offset, __ATOMIC_RELAXED);
+	int64_t ns = out->tv_nsec + ms % 1000 * 1000000;
+	out->tv_sec += ms / 1000 + (ns >= 1000000000) - (ns < 0);
+	out->tv_nsec = ns >= 1000000000 ? ns - 1000000000 : ns < 0 ? ns + 1000000000 : ns;
+	return 0;
+}
+
+int seam_slice(int ms)
+{
+	return clock_offset && (ms < 0 || ms > SLICE_MS) ? SLICE_MS : ms;
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+static bool can_fail(int fd)
+{
+	struct stat st;
+
+	return fd < 0 ||
+	       (fstat(fd, &st) == 0 && !S_ISSOCK(st.st_mode) && (st.st_mode & S_IFMT) != 0);
+}
+
+/* Count one call; true with errno set when it has to fail.  fd -1: no descriptor. */
+static bool fails(enum call call, int fd)
+{
+	int saved = errno;
+
+	if (!watched[call] || getpid() != owner || !can_fail(fd))
+		return false;
+	int64_t nth = atomic_fetch_add(&counts[call], 1) + 1;
+	errno = saved;
+	for (size_t i = 0; i < faults_n; i++) {
+		const struct fault *f = &faults[i];
+		if (f->call != call || !(f->onwards ? nth >= f->nth : nth == f->nth))
+			continue;
+		if (f->fatal)
+			(void)kill(owner, SIGKILL);
+		errno = f->errnum;
+		return true;
+	}
+	return false;
+}
+
+static void *next_in_line(_Atomic(void *) *cache, const char *name)
+{
+	void *f = atomic_load(cache);
+
+	if (!f) {
+		f = dlsym(RTLD_NEXT, name);
+		atomic_store(cache, f);
+	}
+	return f;
+}
+
+/* Define a function that does as the real one of that name unless it has to fail. */
+#define WRAP(call, fd, type, name, params, args)                                               \
+	type name params;                                                                      \
+	type name params                                                                       \
+	{                                                                                      \
+		static _Atomic(void *) cache;                                                  \
+		if (fails(call, fd))                                                           \
+			return -1;                                                             \
+		return ((type(*) params)next_in_line(&cache, #name))args;                      \
+	}
+
+/* open and its like, whose mode is there only when a file may be made. */
+#define WRAP_OPEN(name, params, args)                                                          \
+	int name params;                                                                       \
+	int name params                                                                        \
+	{                                                                                      \
+		static _Atomic(void *) cache;                                                  \
+		mode_t mode = 0;                                                               \
+		if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {                   \
+			va_list ap;                                                            \
+			va_start(ap, flags);                                                   \
+			mode = va_arg(ap, mode_t);                                             \
+			va_end(ap);                                                            \
+		}                                                                              \
+		if (fails(CALL_OPEN, -1))                                                      \
+			return -1;                                                             \
+		return ((int(*) params)next_in_line(&cache, #name))args;                       \
+	}
+
+/* clang-format off */
+WRAP(CALL_READ, fd, ssize_t, read, (int fd, void *p, size_t n), (fd, p, n))
+WRAP(CALL_READ, fd, ssize_t, __read_chk, (int fd, void *p, size_t n, size_t room),
+     (fd, p, n, room))
+WRAP(CALL_WRITE, fd, ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n))
+WRAP(CALL_PREAD, fd, ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
+WRAP(CALL_PREAD, fd, ssize_t, pread64, (int fd, void *p, size_t n, off64_t at),
+     (fd, p, n, at))
+WRAP(CALL_PREAD, fd, ssize_t, __pread_chk,
+     (int fd, void *p, size_t n, off_t at, size_t room), (fd, p, n, at, room))
+WRAP(CALL_PREAD, fd, ssize_t, __pread64_chk,
+     (int fd, void *p, size_t n, off64_t at, size_t room), (fd, p, n, at, room))
+WRAP(CALL_PWRITE, fd, ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at),
+     (fd, p, n, at))
+WRAP(CALL_PWRITE, fd, ssize_t, pwrite64, (int fd, const void *p, size_t n, off64_t at),
+     (fd, p, n, at))
+WRAP(CALL_FSYNC, fd, int, fsync, (int fd), (fd))
+WRAP(CALL_FDATASYNC, fd, int, fdatasync, (int fd), (fd))
+WRAP(CALL_FTRUNCATE, fd, int, ftruncate, (int fd, off_t n), (fd, n))
+WRAP(CALL_FTRUNCATE, fd, int, ftruncate64, (int fd, off64_t n), (fd, n))
+WRAP(CALL_RENAME, -1, int, rename, (const char *from, const char *to), (from, to))
+WRAP(CALL_UNLINK, -1, int, unlink, (const char *path), (path))
+WRAP(CALL_MKDIR, -1, int, mkdir, (const char *path, mode_t mode), (path, mode))
+WRAP(CALL_OPEN, -1, int, __open_2, (const char *path, int flags), (path, flags))
+WRAP(CALL_OPEN, -1, int, __open64_2, (const char *path, int flags), (path, flags))
+WRAP(CALL_OPEN, -1, int, __openat_2, (int at, const char *path, int flags), (at, path, flags))
+WRAP_OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(openat, (int at, const char *path, int flags, ...), (at, path, flags, mode))
+WRAP_OPEN(openat64, (int at, const char *path, int flags, ...), (at, path, flags, mode))
+/* clang-format on */
