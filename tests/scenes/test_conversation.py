@@ -99,7 +99,8 @@ def test_stdout_is_the_answer_and_nothing_else(gantry, model):
     model.reply("only this")
     r = gantry.talk("hi", LOG_LEVEL="debug")
     assert r.out == "only this\n"
-    assert "gantry" in r.err
+    rows = gantry.log_lines()
+    assert rows and all({"time", "level", "msg"} <= set(row) for row in rows)
 
 
 @pytest.mark.parametrize("stream", ["true", "false"])
@@ -181,9 +182,8 @@ def test_read_only_commands_answer_without_the_model(gantry, model, mcp):
     d.send("hi")
     d.out.wait("hello")
     d.send("/status")
-    status = d.out.wait(r"test-model.*\n").string.decode()
-    for word in ("uptime", "model", "history", "tools", "srv"):
-        assert word in status, word
+    for word in ("uptime", "test-model", "history", "tools", "srv"):
+        d.out.wait(word, from_start=True)
     d.send("/tools")
     d.out.wait("srv__add(.|\n)*srv__echo")
     d.send("/help")
