@@ -121,7 +121,7 @@ def test_file_mode_takes_its_secret_from_the_named_variable(gantry, model):
     ("openai: [\n", ["config.yaml"]),
     ("nonsense: 1\n", ["config.yaml", "nonsense"]),
     ("openai:\n  api_key: sk-very-secret-literal-value\n", ["config.yaml", "api_key_env"]),
-    ("", ["api_key"]),
+    ("", ["config.yaml", "empty"]),
 ])
 def test_a_bad_file_is_told_with_its_line(gantry, text, words):
     gantry.secrets.add("sk-very-secret-literal-value")
