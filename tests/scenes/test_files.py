@@ -114,7 +114,7 @@ policy: {rules: [{tool: "write_*", action: deny}]}
     r = gantry.run("prompt", "--config", str(config), "go", MY_KEY=gantry.env()["LLM_API_KEY"])
     assert r.out == "done\n"
     denied, listed = model.last.results
-    assert "den" in denied.lower() or "not allowed" in denied.lower() or "permitted" in denied.lower()
+    assert "refused" in denied
     assert "error" not in listed.lower() and not (box / "a").exists()
     rows = {row["name"]: row["decision"] for row in gantry.sql("select name, decision from tool_calls")}
     assert rows["write_file"] == "deny" and rows["list_dir"] == "allow"
