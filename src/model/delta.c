@@ -408,10 +408,11 @@ int answer_chunk(struct answer *s, const struct json *chunk, bool whole, struct 
 	take_usage(s, json_get(choice, "usage"));
 	if (!json_is(choice, JSON_OBJECT) || json_i64(choice, "index", 0) != 0)
 		return OK;
-	s->choices = true;
 	message = json_get(choice, "delta");
 	if (whole || !json_is(message, JSON_OBJECT))
 		message = json_get(choice, "message");
+	if (json_is(message, JSON_OBJECT) || (finish.n && !whole))
+		s->choices = true;
 	if ((rc = add_message(s, message, whole, e)) < 0)
 		return rc;
 	if (finish.n) {

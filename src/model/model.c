@@ -7,20 +7,16 @@
  */
 #include "model/model.h"
 
-#include "model/delta.h"
 #include "model/quirks.h"
 #include "model/reply.h"
 #include "model/request.h"
 #include "model/retry.h"
-#include "model/sse.h"
-#include "model/think.h"
+#include "model/stream.h"
 #include "os/clock.h"
 #include "os/wait.h"
 #include "text/text.h"
 
 #define LESSONS_MAX 6 /* requests changed within one call */
-#define LINGER_FINISH_MS 2000 /* after the finish reason: the usage may follow */
-#define LINGER_DONE_MS 250 /* after [DONE]: the end of the body keeps the connection warm */
 #define RESPONSE_MAX_DEFAULT ((int64_t)16 << 20)
 
 struct model {
@@ -34,16 +30,10 @@ struct model {
 /* One attempt. */
 struct attempt {
 	struct arena arena;
-	struct sse sse;
-	struct answer answer;
-	struct think think;
-	struct buf json; /* a body that is not a stream */
-	bool sniffed, is_json, done;
-	bool ending; /* the body is over: a broken last event is a cut one */
+	struct stream stream;
 	const struct model_req *req;
 	bool *shown; /* pieces went out */
 	int64_t first_ms; /* monotonic, 0 none yet */
-	size_t reasoning_shown;
 };
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -123,132 +113,32 @@ int model_request_body(const struct model *m, const struct model_req *req, struc
 
 /* ---- listening ---------------------------------------------------------------------- */
 
-static void tell(struct attempt *t, enum model_event ev, str piece)
+static void on_piece(void *arg, enum model_event ev, str piece)
 {
-	if (!piece.n || !t->req->on_event)
+	struct attempt *t = arg;
+
+	if (!t->req->on_event)
 		return;
 	*t->shown = true;
 	t->req->on_event(t->req->arg, ev, piece);
 }
 
-static str so_far(const struct buf *b)
-{
-	return (str){ b->p, b->n };
-}
-
-static void show(struct attempt *t, bool end)
-{
-	str reasoning = so_far(&t->answer.reasoning);
-
-	tell(t, MODEL_REASONING, str_sub(reasoning, t->reasoning_shown, reasoning.n));
-	t->reasoning_shown = reasoning.n;
-	tell(t, MODEL_TEXT, think_more(&t->think, so_far(&t->answer.content), end));
-}
-
-static bool finished(const struct attempt *t)
-{
-	return t->done || t->answer.finish.n;
-}
-
-static int on_sse_event(void *arg, str name, str data, struct err *e)
-{
-	struct attempt *t = arg;
-	SCOPED(arena_free) struct arena scratch = { 0 };
-	struct json *chunk;
-	int rc;
-
-	data = str_trim(data);
-	if (str_eq(data, S("[DONE]"))) {
-		t->done = true;
-		return OK;
-	}
-	if (!data.n || (data.p[0] != '{' && data.p[0] != '[' && !str_eq(name, S("error"))))
-		return OK; /* pings and the like */
-	if (json_read(&chunk, &scratch, data, e) < 0) {
-		if (t->ending || (name.n && !str_eq(name, S("error"))))
-			return OK;
-		if (!str_eq(name, S("error")))
-			return err_set(e, E_PROTO, "broken event in the answer");
-		t->answer.error = arena_dup(&t->arena, data);
-		return err_set(e, E_PROTO, "the provider reported an error");
-	}
-	if (str_eq(name, S("error")) && !json_get(chunk, "error")) {
-		t->answer.error = arena_dup(&t->arena, data);
-		return err_set(e, E_PROTO, "the provider reported an error");
-	}
-	if ((rc = answer_chunk(&t->answer, chunk, false, e)) < 0)
-		return rc;
-	if (t->answer.progress && !t->first_ms)
-		t->first_ms = clock_mono_ms();
-	show(t, false);
-	return OK;
-}
-
-/* The body of a 2xx answer: a stream whatever it calls itself, or one JSON text. */
 static int on_body(void *arg, str chunk, struct err *e)
 {
 	struct attempt *t = arg;
-	bool progress;
-	int rc;
+	int rc = stream_feed(&t->stream, chunk, e);
 
-	if (!t->sniffed) {
-		str begin = str_trim(chunk);
-		if (!begin.n)
-			return 0;
-		t->sniffed = true;
-		t->is_json = begin.p[0] == '{' || begin.p[0] == '[';
-	}
-	if (t->is_json) {
-		buf_add(&t->json, chunk);
-		return 1;
-	}
-	t->answer.progress = false;
-	if ((rc = sse_feed(&t->sse, chunk, e)) < 0)
-		return rc;
-	progress = t->answer.progress;
-	if (t->done)
-		return LINGER_DONE_MS;
-	return finished(t) ? LINGER_FINISH_MS : progress;
-}
-
-/* A complete JSON body, asked for or not. */
-static int take_json(struct attempt *t, struct err *e)
-{
-	struct json *root;
-	int rc;
-
-	if (json_read(&root, &t->arena, buf_str(&t->json), e) < 0)
-		return err_set(e, E_PROTO, "the answer is not sound JSON");
-	if ((rc = answer_chunk(&t->answer, root, true, e)) < 0)
-		return rc;
-	if (!t->answer.choices)
-		return err_set(e, E_INVAL, "the answer has no choices");
-	t->done = true;
-	t->first_ms = clock_mono_ms();
-	return OK;
-}
-
-/* The body is over: is the answer? */
-static int conclude(struct attempt *t, const struct http_resp *resp, struct err *e)
-{
-	int rc;
-
-	t->ending = true;
-	if (t->is_json)
-		rc = take_json(t, e);
-	else
-		rc = sse_end(&t->sse, e);
-	if (rc < 0)
-		return rc;
-	if (!t->answer.choices && str_starts(http_header(resp, "content-type"), S("text/html")))
-		return err_set(e, E_INVAL, "a web page came back: is the base URL right?");
-	if (!finished(t) || !t->answer.choices)
-		return err_set(e, E_PROTO, "the answer ended early");
-	show(t, true);
-	return OK;
+	if (rc > 0 && !t->first_ms)
+		t->first_ms = clock_mono_ms();
+	return rc;
 }
 
 /* ---- asking ------------------------------------------------------------------------- */
+
+static size_t response_max(const struct model_cfg *cfg)
+{
+	return (size_t)(cfg->response_max > 0 ? cfg->response_max : RESPONSE_MAX_DEFAULT);
+}
 
 static int post(const struct model *m, struct attempt *t, const struct request *r,
 		struct http_resp *resp, const struct cancel *c, struct err *e)
@@ -265,25 +155,23 @@ static int post(const struct model *m, struct attempt *t, const struct request *
 		headers[n++] = (struct http_header){ S("Authorization"),
 						     arena_fmt(&t->arena, "Bearer %.*s",
 							       STRF(cfg->api_key)) };
-	return http_do(
-		h,
-		&(struct http_req){
-			.method = "POST",
-			.url = m->url,
-			.label = "/chat/completions",
-			.headers = headers,
-			.headers_n = n,
-			.body = r->body,
-			.connect_ms = cfg->connect_ms,
-			.first_ms = cfg->first_token_ms,
-			.idle_ms = cfg->idle_ms,
-			.total_ms = cfg->total_ms,
-			.body_max = (size_t)(cfg->response_max > 0 ? cfg->response_max
-								   : RESPONSE_MAX_DEFAULT),
-			.sink = on_body,
-			.arg = t,
-		},
-		&t->arena, resp, c, e);
+	return http_do(h,
+		       &(struct http_req){
+			       .method = "POST",
+			       .url = m->url,
+			       .label = "/chat/completions",
+			       .headers = headers,
+			       .headers_n = n,
+			       .body = r->body,
+			       .connect_ms = cfg->connect_ms,
+			       .first_ms = cfg->first_token_ms,
+			       .idle_ms = cfg->idle_ms,
+			       .total_ms = cfg->total_ms,
+			       .body_max = response_max(cfg),
+			       .sink = on_body,
+			       .arg = t,
+		       },
+		       &t->arena, resp, c, e);
 }
 
 /* What went wrong when no error body tells. */
@@ -299,23 +187,21 @@ static void refusal_of_code(struct refusal *r, struct arena *a, int rc, const st
 static int ask(const struct model *m, struct attempt *t, const struct request *request,
 	       struct refusal *r, struct http_resp *resp, const struct cancel *c)
 {
-	size_t max = (size_t)(m->cfg->response_max > 0 ? m->cfg->response_max
-						       : RESPONSE_MAX_DEFAULT);
 	struct err why = { 0 };
 	int rc;
 
-	t->sse = sse_in(&t->arena, max, on_sse_event, t);
-	t->answer = answer_in(&t->arena, max);
-	t->json = buf_in(&t->arena, max);
+	stream_init(&t->stream, &t->arena, response_max(m->cfg), on_piece, t);
 	rc = post(m, t, request, resp, c, &why);
 	if (rc == OK && resp->status >= 200 && resp->status < 300)
-		rc = conclude(t, resp, &why);
+		rc = stream_end(&t->stream,
+				str_starts(http_header(resp, "content-type"), S("text/html")),
+				&why);
 	else if (rc == OK)
 		rc = E_PROTO;
 	if (rc == OK)
 		return OK;
-	if (t->answer.error.n)
-		refusal_read(r, &t->arena, 0, t->answer.error, &m->cfg->api_key, 1);
+	if (t->stream.answer.error.n)
+		refusal_read(r, &t->arena, 0, t->stream.answer.error, &m->cfg->api_key, 1);
 	else if (resp->status && (resp->status < 200 || resp->status >= 300))
 		refusal_read(r, &t->arena, resp->status, resp->body, &m->cfg->api_key, 1);
 	else
@@ -421,7 +307,7 @@ static void succeed(const struct call *k, const struct attempt *t, struct arena 
 	int64_t now = clock_mono_ms();
 
 	*out = (struct model_reply){ 0 };
-	reply_make(&t->answer, a, out);
+	reply_make(&t->stream.answer, a, out);
 	out->quirks = k->quirks;
 	out->first_token_ms = (t->first_ms ? t->first_ms : now) - k->began_ms;
 	out->total_ms = now - k->began_ms;
