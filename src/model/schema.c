@@ -6,12 +6,14 @@
 
 #define VIEW_MAX 16
 #define DEPTH_MAX 12 /* of nested sub-schemas */
+#define REPEAT_MAX 2 /* of one that contains itself */
 
 struct walk {
 	struct buf *b;
 	const struct json *root;
 	bool bare;
 	int nodes;
+	const struct json *path[DEPTH_MAX + 1]; /* what is being written, outermost first */
 };
 
 struct view {
@@ -207,7 +209,7 @@ static void write_properties(struct walk *w, const struct view *v, int depth)
 		if (!json_is(p, JSON_OBJECT))
 			continue;
 		for (const struct json *m = p->child; m; m = m->next) {
-			if (!first_with(v, i, m->key))
+			if (w->nodes > SCHEMA_NODES || !first_with(v, i, m->key))
 				continue;
 			if (n++)
 				buf_add(w->b, S(","));
@@ -223,7 +225,7 @@ static void write_required(struct walk *w, const struct view *v)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < v->n; i++) {
+	for (size_t i = 0; i < v->n && w->nodes <= SCHEMA_NODES; i++) {
 		const struct json *r = json_get(v->part[i], "required");
 		if (!json_is(r, JSON_ARRAY))
 			continue;
@@ -304,6 +306,17 @@ static void write_alternatives(struct walk *w, const struct json *list, int dept
 	buf_add(w->b, S("]}"));
 }
 
+/* Is v inside itself too often?  Otherwise it is noted on the path. */
+static bool repeats(struct walk *w, const struct view *v, int depth)
+{
+	int n = 0;
+
+	w->path[depth] = v->part[v->n - 1];
+	for (int i = 0; i < depth; i++)
+		n += w->path[i] == w->path[depth];
+	return n >= REPEAT_MAX;
+}
+
 static void write_schema(struct walk *w, const struct json *s, int depth)
 {
 	struct view v = { 0 };
@@ -316,6 +329,10 @@ static void write_schema(struct walk *w, const struct json *s, int depth)
 		return;
 	}
 	add_part(w, &v, s);
+	if (repeats(w, &v, depth)) {
+		buf_add(w->b, S("{\"type\":\"string\"}"));
+		return;
+	}
 	list = keyword(&v, "anyOf");
 	if (!json_is(list, JSON_ARRAY))
 		list = keyword(&v, "oneOf");
@@ -337,7 +354,7 @@ static void write_schema(struct walk *w, const struct json *s, int depth)
 
 void schema_write_plain(struct buf *b, const struct json *root, bool bare)
 {
-	struct walk w = { .b = b, .root = root, .bare = bare };
+	struct walk w = { .b = b, .root = root, .bare = bare, .path = { root } };
 	struct view v = { 0 };
 
 	add_part(&w, &v, root);

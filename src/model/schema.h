@@ -7,13 +7,14 @@
 #include "text/json.h"
 
 /*
- * Write root as an object schema of the OpenAPI 3.0 subset: references resolved (to a fixed
- * depth), allOf merged, null as nullable, const as enum, arrays with items, nothing else.
+ * Write root as an object schema of the OpenAPI 3.0 subset: references resolved (what
+ * contains itself is repeated once), allOf merged, null as nullable, const as enum, arrays
+ * with items, nothing else.
  * bare: types, descriptions, enums, items, properties and required only, and of several
- * alternatives the first.  At most SCHEMA_NODES sub-schemas are written; what is beyond
- * becomes a string.
+ * alternatives the first.  Of more than SCHEMA_NODES sub-schemas the rest is left out; what
+ * is too deep becomes a string.
  */
-#define SCHEMA_NODES 2000
+#define SCHEMA_NODES 500
 void schema_write_plain(struct buf *b, const struct json *root, bool bare);
 
 #endif
