@@ -37,6 +37,19 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
 			assert_int_equal(blocks[i][k], i + 1);
 }
 
+static void small_blocks_fill_chunks_without_touching(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	size_t *blocks[20000];
+
+	for (size_t i = 0; i < COUNT(blocks); i++) {
+		blocks[i] = NEWN(&a, size_t, 2 + i % 5);
+		blocks[i][0] = blocks[i][1] = i;
+	}
+	for (size_t i = 0; i < COUNT(blocks); i++)
+		assert_true(blocks[i][0] == i && blocks[i][1] == i);
+}
+
 static void used_counts_what_was_handed_out(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -125,6 +138,7 @@ static void a_size_that_overflows_aborts(void **state)
 	static const size_t rows[][2] = {
 		{ SIZE_MAX, 2 },
 		{ 16, SIZE_MAX / 8 },
+		{ 16, SIZE_MAX / 16 + 2 }, /* the product wraps to 16 */
 		{ SIZE_MAX / 2, 3 },
 	};
 
@@ -150,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
+		cmocka_unit_test(small_blocks_fill_chunks_without_touching),
 		cmocka_unit_test(used_counts_what_was_handed_out),
 		cmocka_unit_test(growing_keeps_the_content_and_zeroes_the_rest),
 		cmocka_unit_test(a_block_that_is_not_the_last_moves_when_it_grows),

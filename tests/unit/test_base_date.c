@@ -82,6 +82,7 @@ static const struct {
 	{ "Sun, 29 Feb 2021 08:49:37 GMT", false, 0 },
 	{ "Sun, 06 Nov 1994 24:00:00 GMT", false, 0 },
 	{ "Sun, 06 Nov 1994 08:60:00 GMT", false, 0 },
+	{ "Sun, 06 Nov 1994 08:49:61 GMT", false, 0 },
 	{ "Sun, 06 Nov 1994 -8:49:37 GMT", false, 0 },
 	{ "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT, once more", false, 0 },
 };

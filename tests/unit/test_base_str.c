@@ -24,7 +24,7 @@ static void texts_are_compared_by_bytes(void **state)
 	assert_false(str_eq(S("a\0b"), S("a\0c")));
 	assert_true(str_ieq(S("AbC-[x]"), S("aBc-[X]")));
 	assert_false(str_ieq(S("abc"), S("abcd")));
-	assert_false(str_ieq(S("[x]"), S("{x}")));
+	assert_false(str_ieq(S("["), S("{")));
 	assert_false(str_ieq(S("\xc3\x84"), S("\xc3\xa4")));
 	assert_true(str_cmp(S("a"), S("b")) < 0);
 	assert_true(str_cmp(S("ab"), S("a")) > 0);
