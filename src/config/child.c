@@ -83,7 +83,7 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 	for (const char *const *p = env->v; p && *p; p++) {
 		str name = name_of(*p), entry = str_of(*p);
 
-		if (!(inherit || always(name)) || ours(name) || !name.n ||
+		if (!(inherit || always(name)) || ours(name) || !name.n || name.n == entry.n ||
 		    replaced(name, extra, extra_n) ||
 		    (holds_secret(c, str_sub(entry, name.n + 1, entry.n)) &&
 		     !of_option(name, true)))

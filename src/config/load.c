@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/internal.h"
+#include "config/load_internal.h"
 #include "os/file.h"
 #include "os/path.h"
 
@@ -185,9 +185,9 @@ static void take_option(struct loader *l, size_t i)
 	const struct option *o = &options[i];
 	struct config_setting *s = &l->set[i];
 	struct input in;
-	bool set = choose(l, o, &in);
+	bool set = choose(l, o, &in), wanted = config_wanted(l, o->need);
+	size_t before = l->p->n;
 
-	(void)config_wanted(l, o->need);
 	take_alias(l, o, &in, &set);
 	*s = (struct config_setting){ .from = in.from, .set = set };
 	if (o->type == OPT_SECRET) {
@@ -201,6 +201,12 @@ static void take_option(struct loader *l, size_t i)
 	if (!set)
 		in.text = config_default(l, o);
 	if (set || in.text.n || o->type >= OPT_STRS)
+		s->text = arena_dup(l->keep, config_convert(l, o, &in));
+	if (wanted || !set || l->p->n == before)
+		return;
+	/* Wrong, but nobody needs it: the default will do. */
+	in = (struct input){ .text = config_default(l, o), .name = in.name };
+	if (in.text.n)
 		s->text = arena_dup(l->keep, config_convert(l, o, &in));
 }
 

@@ -2,7 +2,7 @@
  * Defaults that depend on where we run or on other options.  Everything else is in the
  * option table.
  */
-#include "config/internal.h"
+#include "config/load_internal.h"
 
 #include "os/file.h"
 #include "text/json.h"
@@ -34,7 +34,7 @@ static str env_data_dir(struct loader *l)
 {
 	str own = xdg_data(l);
 
-	if (config_setting(l, "storage.dsn")->set)
+	if (str_trim(env_get(l->env, "GANTRY_STORAGE_DSN")).n) /* its directory, then */
 		return S("");
 	if (dir_writable("/data"))
 		return S("/data");

@@ -2,7 +2,7 @@
  * What stands in the file, or in a GANTRY_ variable, and is no option: most likely a slip of
  * the pen, so the nearest real name is given.
  */
-#include "config/internal.h"
+#include "config/load_internal.h"
 
 #include "config/value.h"
 

@@ -1,7 +1,7 @@
 /*
  * Rules that concern more than one option, once all of them have been read.
  */
-#include "config/internal.h"
+#include "config/load_internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * Where secrets come from: a variable, or a file; never the configuration file itself.
  */
-#include "config/internal.h"
+#include "config/load_internal.h"
 
 #include "os/file.h"
 #include "os/path.h"

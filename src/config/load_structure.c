@@ -2,7 +2,7 @@
  * Options that are more than a value: policy rules, Telegram groups, cron jobs.  Like every
  * other option each may also come from a variable, then written as YAML's flow form.
  */
-#include "config/internal.h"
+#include "config/load_internal.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * config/internal: what the files of this folder share while a configuration is loaded.
+ * config/load_internal: what the files of this folder share while a configuration is loaded.
  */
-#ifndef CONFIG_INTERNAL_H
-#define CONFIG_INTERNAL_H
+#ifndef CONFIG_LOAD_INTERNAL_H
+#define CONFIG_LOAD_INTERNAL_H
 
 #include "config/find.h"
 #include "config/options.h"
@@ -50,24 +50,24 @@ bool config_wanted(struct loader *l, unsigned need);
 str config_name(const struct loader *l, const struct option *o);
 const struct config_setting *config_setting(const struct loader *l, const char *key);
 
-/* convert.c: understand a value, set its field, return it as it would be written. */
+/* load_convert.c: understand a value, set its field, return it as it would be written. */
 str config_convert(struct loader *l, const struct option *o, const struct input *in);
 
-/* structure.c: rules, groups and jobs. */
+/* load_structure.c: rules, groups and jobs. */
 str config_structure(struct loader *l, const struct option *o, const struct input *in);
 void config_check_jobs(struct loader *l);
 bool config_groups_allow_someone(struct loader *l);
 
-/* defaults.c: the default of an option, as one would write it; "" none. */
+/* load_defaults.c: the default of an option, as one would write it; "" none. */
 str config_default(struct loader *l, const struct option *o);
 
-/* secret.c: find the secret of an OPT_SECRET row. */
+/* load_secret.c: find the secret of an OPT_SECRET row. */
 str config_find_secret(struct loader *l, const struct option *o, struct input *in);
 
-/* check.c: what concerns more than one option. */
+/* load_check.c: what concerns more than one option. */
 void config_check(struct loader *l);
 
-/* keys.c: keys of the file, and GANTRY_ variables, that are no options. */
+/* load_keys.c: keys of the file, and GANTRY_ variables, that are no options. */
 void config_check_keys(struct loader *l);
 void config_check_env(struct loader *l);
 

@@ -3,7 +3,7 @@
  * the value as it would be written in a file; a value that is wrong is reported, and its
  * field stays as it is.
  */
-#include "config/internal.h"
+#include "config/load_internal.h"
 
 #include <string.h>
 

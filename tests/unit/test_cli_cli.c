@@ -1,0 +1,208 @@
+/*
+ * Options, dispatch and exit codes; also what cli/version.c holds.  The table of cli/main.c
+ * and whole commands are tested by scenes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/internal.h"
+
+/* What the command saw. */
+static struct {
+	int ran, argc;
+	char args[256];
+	bool json, bad;
+	const char *session, *config, *level;
+} seen;
+
+static int run_fake(struct cli *cli)
+{
+	int code;
+
+	seen.ran++;
+	seen.json = cli_flag(cli, "--json");
+	(void)cli_value(cli, "--session", &seen.session, &seen.bad);
+	if (seen.bad)
+		return cli_misuse(cli, "--session wants an id");
+	if ((code = cli_rest(cli, 0, 2)) != EXIT_OK)
+		return code;
+	seen.config = cli->config_path;
+	seen.level = cli->log_level;
+	seen.argc = cli->argc;
+	for (int i = 0; i < cli->argc; i++)
+		(void)snprintf(seen.args + strlen(seen.args),
+			       sizeof(seen.args) - strlen(seen.args), "%s|", cli->argv[i]);
+	return 7;
+}
+
+static const struct cmd fake = { .name = "run",
+				 .alias = "gateway",
+				 .summary = "s",
+				 .usage = "usage of run\n",
+				 .run = run_fake };
+static const struct cmd *const cmds[] = { &fake };
+
+static char out_text[4096], err_text[4096];
+
+static void slurp(int fd, char *to)
+{
+	ssize_t n;
+
+	(void)lseek(fd, 0, SEEK_SET);
+	n = read(fd, to, 4095);
+	to[n < 0 ? 0 : n] = 0;
+	(void)close(fd);
+}
+
+static int temporary(void)
+{
+	char name[] = "/tmp/gantry-cli-XXXXXX";
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0);
+	(void)unlink(name);
+	return fd;
+}
+
+/* Run with these words, standard output and error caught. */
+static int run(const char *const *words)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct cli cli = { .a = &a };
+	char *argv[16] = { (char *)"gantry" };
+	int argc = 1, code, out = dup(1), err = dup(2), out_file = temporary(),
+	    err_file = temporary();
+
+	memset(&seen, 0, sizeof(seen));
+	for (; words[argc - 1]; argc++)
+		argv[argc] = (char *)words[argc - 1];
+	(void)fflush(stdout);
+	(void)dup2(out_file, 1);
+	(void)dup2(err_file, 2);
+	code = cli_main(&cli, cmds, COUNT(cmds), argc, argv);
+	(void)fflush(stdout);
+	(void)dup2(out, 1);
+	(void)dup2(err, 2);
+	(void)close(out);
+	(void)close(err);
+	slurp(out_file, out_text);
+	slurp(err_file, err_text);
+	return code;
+}
+
+#define RUN(...) run((const char *const[]){ __VA_ARGS__, NULL })
+
+static void without_a_word_it_is_run(void **state)
+{
+	assert_int_equal(run((const char *const[]){ NULL }), 7);
+	assert_int_equal(seen.ran, 1);
+	assert_int_equal(RUN("gateway"), 7);
+	assert_int_equal(RUN("run", "a", "b"), 7);
+	assert_string_equal(seen.args, "a|b|");
+}
+
+static void options_stand_anywhere_before_two_dashes(void **state)
+{
+	assert_int_equal(RUN("run", "x", "--session", "s1", "--json", "-"), 7);
+	assert_true(seen.json);
+	assert_string_equal(seen.session, "s1");
+	assert_string_equal(seen.args, "x|-|");
+	assert_int_equal(RUN("run", "--session=s=2", "--", "--json"), 7);
+	assert_false(seen.json);
+	assert_string_equal(seen.session, "s=2");
+	assert_string_equal(seen.args, "--json|");
+	assert_int_equal(RUN("--config", "f", "run", "--log-level=debug"), 7);
+	assert_string_equal(seen.config, "f");
+	assert_string_equal(seen.level, "debug");
+	assert_int_equal(RUN("run", "x", "--config=g"), 7);
+	assert_string_equal(seen.config, "g");
+	assert_int_equal(RUN("run", "--", "--config", "h"), 7);
+	assert_null(seen.config);
+	assert_string_equal(seen.args, "--config|h|");
+}
+
+static void wrong_usage_is_one_line_and_exits_2(void **state)
+{
+	static const struct {
+		const char *words[4], *err;
+	} rows[] = {
+		{ { "frob" }, "gantry: there is no command frob; see: gantry --help\n" },
+		{ { "rum" },
+		  "gantry: there is no command rum; did you mean run?; see: gantry --help\n" },
+		{ { "--frob" }, "gantry: unknown option --frob; see: gantry --help\n" },
+		{ { "run", "--frob" },
+		  "gantry run: unknown option --frob; see: gantry run --help\n" },
+		{ { "run", "--sessions", "x" },
+		  "gantry run: unknown option --sessions; see: gantry run --help\n" },
+		{ { "run", "--session" },
+		  "gantry run: --session wants an id; see: gantry run --help\n" },
+		{ { "run", "--session", "--" },
+		  "gantry run: --session wants an id; see: gantry run --help\n" },
+		{ { "--config" }, "gantry: --config wants a file; see: gantry --help\n" },
+		{ { "\x1b[2J" }, "gantry: there is no command \\x1b[2J; see: gantry --help\n" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(run(rows[i].words), EXIT_USAGE);
+		assert_string_equal(err_text, rows[i].err);
+		assert_string_equal(out_text, "");
+	}
+	assert_int_equal(RUN("run", "a", "b", "c"), EXIT_USAGE);
+	assert_non_null(strstr(err_text, "c is one argument too many"));
+}
+
+static void help_goes_to_standard_output(void **state)
+{
+	assert_int_equal(RUN("--help"), EXIT_OK);
+	assert_non_null(strstr(out_text, "  run "));
+	assert_string_equal(err_text, "");
+	assert_int_equal(RUN("help"), EXIT_OK);
+	assert_non_null(strstr(out_text, "  run "));
+	assert_int_equal(RUN("run", "--help"), EXIT_OK);
+	assert_string_equal(out_text, "usage of run\n");
+	assert_int_equal(RUN("run", "x", "-h"), EXIT_OK);
+	assert_int_equal(RUN("help", "gateway"), EXIT_OK);
+	assert_string_equal(out_text, "usage of run\n");
+	assert_int_equal(RUN("help", "frob"), EXIT_USAGE);
+	assert_int_equal(seen.ran, 0);
+}
+
+static void every_command_of_ours_has_an_example(void **state)
+{
+	static const struct cmd *const ours[] = { &cmd_version, &cmd_config, &cmd_init };
+
+	for (size_t i = 0; i < COUNT(ours); i++) {
+		assert_non_null(strstr(ours[i]->usage, "Example: "));
+		assert_non_null(strstr(ours[i]->usage, ours[i]->name));
+	}
+}
+
+static void the_build_stamped_its_version(void **state)
+{
+	assert_true(gantry_version[0] >= '0' && gantry_version[0] <= '9');
+	assert_true(strlen(gantry_commit) >= 7);
+	assert_true(strlen(gantry_date) >= 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_word_it_is_run),
+		cmocka_unit_test(options_stand_anywhere_before_two_dashes),
+		cmocka_unit_test(wrong_usage_is_one_line_and_exits_2),
+		cmocka_unit_test(help_goes_to_standard_output),
+		cmocka_unit_test(every_command_of_ours_has_an_example),
+		cmocka_unit_test(the_build_stamped_its_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
