@@ -160,6 +160,21 @@ str utf_tail(str s, size_t max)
 	return (str){ s.p + from, s.n - from };
 }
 
+str utf_whole(str s)
+{
+	unsigned char lo, hi;
+
+	for (size_t back = 1; back <= 3 && back <= s.n; back++) {
+		char c = s.p[s.n - back];
+		if (continuation(c))
+			continue;
+		if (need((unsigned char)c, &lo, &hi) >= back)
+			s.n -= back;
+		break;
+	}
+	return s;
+}
+
 size_t utf_count(str s)
 {
 	size_t count = 0, len;

@@ -23,6 +23,9 @@ size_t utf_put(char out[4], uint32_t cp);
 str utf_head(str s, size_t max);
 str utf_tail(str s, size_t max);
 
+/* s without a character at its end of which not all bytes are there (yet). */
+str utf_whole(str s);
+
 /* How many characters (code points) s has; bad sequences count as one. */
 size_t utf_count(str s);
 

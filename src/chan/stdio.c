@@ -71,17 +71,7 @@ static void prompt(const struct stdio *s)
 /* The part of text that is final: no white space at its ends, no half character. */
 static str settled(str text)
 {
-	text = str_trim(text);
-	for (size_t back = 1; back <= 3 && back <= text.n; back++) {
-		unsigned char c = (unsigned char)text.p[text.n - back];
-		if ((c & 0xC0) == 0x80)
-			continue;
-		size_t len = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
-		if (len > back)
-			text.n -= back;
-		break;
-	}
-	return str_trim(text);
+	return str_trim(utf_whole(str_trim(text)));
 }
 
 /* What has to be written so that text stands there, given what does. */
@@ -123,7 +113,6 @@ static void trace(struct stdio *s, str text)
 		midline = s->shown.n > 0;
 		permit_give(&s->writing);
 	}
-
 	str line = text_visible(&a, text_line(&a, text, 500), false);
 	say(arena_fmt(&a, "%s%.*s\n", midline ? "\n" : "", STRF(line)));
 }

@@ -126,21 +126,6 @@ static void finish_line(struct ansi_stream *s, struct arena *a, str line, struct
 	s->shown = 0;
 }
 
-/* Without a character whose bytes are not all there. */
-static str whole_characters(str s)
-{
-	for (size_t back = 1; back <= 3 && back <= s.n; back++) {
-		unsigned char c = (unsigned char)s.p[s.n - back];
-		if ((c & 0xC0) == 0x80)
-			continue;
-		size_t len = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
-		if (len > back)
-			s.n -= back;
-		break;
-	}
-	return s;
-}
-
 static void feed(struct ansi_stream *s, struct arena *a, str all, bool end, struct buf *b)
 {
 	while (s->done < all.n) {
@@ -152,7 +137,7 @@ static void feed(struct ansi_stream *s, struct arena *a, str all, bool end, stru
 			s->done += line.n + whole;
 			continue;
 		}
-		line = whole_characters(line);
+		line = utf_whole(line);
 		/* A CR at the end may be half of a line's end. */
 		if (line.n && line.p[line.n - 1] == '\r')
 			line.n--;

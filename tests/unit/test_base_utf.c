@@ -131,6 +131,28 @@ static void columns_follow_the_terminal(void **state)
 			fail_msg("U+%04X: %d", (unsigned)rows[i].cp, utf_width(rows[i].cp));
 }
 
+static void a_character_that_is_not_all_there_is_left_off(void **state)
+{
+	static const struct {
+		str in;
+		size_t n;
+	} rows[] = {
+		{ S(""), 0 },
+		{ S("a"), 1 },
+		{ S("a\xe2\x82\xac"), 4 },
+		{ S("a\xe2\x82"), 1 },
+		{ S("a\xe2"), 1 },
+		{ S("\xf0\x9f\x98"), 0 },
+		{ S("\xf0\x9f\x98\x80"), 4 },
+		{ S("a\xc3"), 1 },
+		{ S("a\xff"), 2 },
+		{ S("a\x82\x82\x82\x82"), 5 },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(utf_whole(rows[i].in).n, rows[i].n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +163,7 @@ int main(void)
 		cmocka_unit_test(cuts_of_bytes_that_are_no_text_still_make_progress),
 		cmocka_unit_test(characters_are_counted),
 		cmocka_unit_test(columns_follow_the_terminal),
+		cmocka_unit_test(a_character_that_is_not_all_there_is_left_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
