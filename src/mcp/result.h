@@ -1,0 +1,18 @@
+/*
+ * mcp/result: what a tool answered, as text that a model can read.  Pure.
+ *
+ * Text is given whole; pictures, sounds and other bytes as a note of their kind and size;
+ * structured data as JSON unless a text part says the same.  Never empty, always UTF-8.
+ */
+#ifndef MCP_RESULT_H
+#define MCP_RESULT_H
+
+#include "text/json.h"
+
+/* The result of tools/call; *failed: the tool says that it failed. */
+str mcp_result_text(struct arena *a, const struct json *result, bool *failed);
+
+/* The error object of an answer. */
+str mcp_result_error(struct arena *a, const struct json *error);
+
+#endif
