@@ -1,0 +1,77 @@
+/*
+ * mcp/session: the protocol with one server, from initialize on, for the revisions that
+ * begin that way (2024-11-05 to 2025-11-25).  It is told messages and the time, and says what
+ * to send and what has happened; the bytes are carried by mcp/client.  Pure.
+ *
+ * Tool calls are not its business: a call is a request like any other to the server, and its
+ * answer is handed on.  A later way of beginning (without initialize) is a second such file.
+ *
+ * Threads  one.
+ */
+#ifndef MCP_SESSION_H
+#define MCP_SESSION_H
+
+#include "mcp/listing.h"
+#include "mcp/rpc.h"
+
+#include <stdatomic.h>
+
+struct mcp_session_opt {
+	const char *version; /* of ours */
+	str root; /* absolute path of the directory to offer, "" none */
+	int64_t start_ms; /* limit of the handshake */
+	int64_t ping_ms; /* how long silence may last; 0: for ever */
+	_Atomic int64_t *ids; /* the last id that was given to a request */
+};
+
+enum mcp_phase { MCP_PHASE_NEW, MCP_PHASE_INITIALIZE, MCP_PHASE_LIST, MCP_PHASE_READY };
+
+struct mcp_session {
+	const struct mcp_session_opt *opt;
+	enum mcp_phase phase;
+	const char *revision; /* once agreed */
+	char server[80]; /* name and version that the server gives itself */
+	struct mcp_listing listing; /* being collected; after MCP_EVENT_TOOLS it is whole */
+	int64_t id_initialize, id_list, id_ping; /* 0: not asked */
+	int64_t until_ms; /* of the handshake, or of a listing */
+	int64_t heard_ms, ping_until_ms;
+	int64_t list_at_ms, listed_ms; /* a new list is due; when the last was begun */
+	int pages;
+	str cursor; /* of the page that was asked for, in the listing's arena */
+};
+
+enum mcp_event_kind {
+	MCP_EVENT_NONE,
+	MCP_EVENT_TOOLS, /* the list is whole: take session.listing; the first time: ready */
+	MCP_EVENT_ANSWER, /* to a request that is not the session's */
+	MCP_EVENT_PROGRESS,
+	MCP_EVENT_LOG,
+	MCP_EVENT_ODD, /* something went wrong that does not end the session */
+};
+
+struct mcp_event {
+	enum mcp_event_kind kind;
+	int64_t id; /* ANSWER, PROGRESS */
+	const struct json *result, *error; /* ANSWER: one of them */
+	double done, total; /* PROGRESS; total < 0: unknown */
+	str level, text; /* LOG, PROGRESS, ODD and TOOLS (a remark, mostly "") */
+};
+
+void mcp_session_init(struct mcp_session *s, const struct mcp_session_opt *opt);
+void mcp_session_done(struct mcp_session *s);
+
+/* Each may append whole lines to out.  Failure ends the session, with the reason: E_PROTO,
+ * E_LIMIT, E_TIMEOUT.  Text in *ev lives in a. */
+void mcp_session_begin(struct mcp_session *s, int64_t now_ms, struct buf *out);
+int mcp_session_take(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
+		     struct arena *a, struct buf *out, struct mcp_event *ev,
+		     struct err *e) MUSTUSE;
+
+/* Time has passed.  idle: no call is open. */
+int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct buf *out,
+		     struct err *e) MUSTUSE;
+
+/* When mcp_session_tick() has something to do. */
+int64_t mcp_session_due(const struct mcp_session *s, bool idle);
+
+#endif
