@@ -1,0 +1,419 @@
+/*
+ * The server's thread at work: one poll over the pipes of the child, its exit, and the bell
+ * of the calls.  Nothing here blocks but that poll and the end of the child.
+ *
+ * What is written is a frame at a time, whole: a caller that leaves changes nothing about a
+ * frame that has begun.  Messages of the session go before calls, at the frame's border.
+ */
+#include "mcp/client.h"
+
+#include "mcp/noise.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK 65536
+#define CONTROL_MAX ((size_t)1 << 20)
+#define DRAIN_ROUNDS 64
+#define EOF_MS 2000
+#define TERM_MS 2000
+#define DEAD_EOF_MS 100
+#define DEAD_TERM_MS 1000
+
+struct conn {
+	const struct mcp_client_opt *opt;
+	struct proc *proc;
+	struct mcp_session session;
+	struct mcp_lines lines;
+	struct mcp_noise errs, foreign, logs;
+	/* Messages of the session that wait to be written. */
+	struct arena control_arena;
+	struct buf control;
+	/* What is being written: a call's frame, or a batch of the session's messages. */
+	struct mcp_frame *frame;
+	struct arena batch_arena;
+	str out;
+	size_t out_done;
+	int64_t stalled_ms; /* since when no byte of it could be written; 0: it moves */
+	bool out_open, err_open; /* the child's */
+	bool was_ready;
+	char chunk[CHUNK];
+};
+
+static struct conn *conn_new(struct arena *a, const struct mcp_client_opt *opt)
+{
+	struct conn *c = NEW(a, struct conn);
+
+	c->opt = opt;
+	mcp_session_init(&c->session, &opt->session);
+	mcp_lines_init(&c->lines, opt->line_max);
+	mcp_noise_init(&c->errs, "mcp.stderr", opt->label);
+	mcp_noise_init(&c->foreign, "mcp.foreign", opt->label);
+	mcp_noise_init(&c->logs, "mcp.log", opt->label);
+	c->control = buf_in(&c->control_arena, CONTROL_MAX);
+	c->out_open = c->err_open = true;
+	return c;
+}
+
+static void conn_free(struct conn *c)
+{
+	proc_close(c->proc);
+	mcp_session_done(&c->session);
+	mcp_lines_done(&c->lines);
+	mcp_frame_free(c->frame);
+	arena_free(&c->control_arena);
+	arena_free(&c->batch_arena);
+}
+
+static int start_child(struct conn *c, const struct cancel *stop, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct mcp_server_cfg *s = c->opt->server;
+	const char **argv = NEWN(&a, const char *, s->args.n + 2);
+
+	argv[0] = arena_cstr(&a, s->command);
+	for (size_t i = 0; i < s->args.n; i++)
+		argv[i + 1] = arena_cstr(&a, s->args.v[i]);
+	return proc_start(&c->proc,
+			  &(struct proc_opt){ .argv = argv,
+					      .env = c->opt->env,
+					      .cwd = c->opt->cwd,
+					      .in = PROC_PIPE,
+					      .out = PROC_PIPE,
+					      .err = PROC_PIPE },
+			  stop, e);
+}
+
+/* Nothing is being written: take the next thing up, if there is any. */
+static void next_output(struct conn *c)
+{
+	if (c->control.n) {
+		c->out = buf_str(&c->control);
+		c->batch_arena = c->control_arena;
+		c->control_arena = (struct arena){ 0 };
+		c->control = buf_in(&c->control_arena, CONTROL_MAX);
+	} else if (c->session.phase == MCP_PHASE_READY &&
+		   (c->frame = mcp_calls_next(c->opt->calls))) {
+		c->out = c->frame->text;
+	}
+	c->out_done = 0;
+}
+
+static void output_done(struct conn *c)
+{
+	mcp_frame_free(c->frame);
+	arena_free(&c->batch_arena);
+	c->frame = NULL;
+	c->out = (str){ 0 };
+}
+
+/* Write as much as the pipe takes. */
+static int pump(struct conn *c, struct err *e)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (!c->out.n)
+			next_output(c);
+		if (!c->out.n)
+			return OK;
+		n = write(proc_fd(c->proc, 0), c->out.p + c->out_done, c->out.n - c->out_done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			c->stalled_ms = c->stalled_ms ? c->stalled_ms : clock_mono_ms();
+			return OK;
+		}
+		if (n < 0)
+			return err_sys(e, "its input is closed");
+		c->stalled_ms = 0;
+		if (c->frame && c->out_done == 0 && n > 0)
+			mcp_calls_wrote(c->opt->calls, c->frame->id);
+		c->out_done += (size_t)n;
+		if (c->out_done == c->out.n)
+			output_done(c);
+	}
+}
+
+static void remark(const struct conn *c, str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	log_warn("mcp.tools", "server=%.*s note=%.*s", STRF(c->opt->label),
+		 STRF(log_q(&a, text)));
+}
+
+static void took_tools(struct conn *c, const struct mcp_event *ev)
+{
+	if (ev->text.n)
+		remark(c, ev->text);
+	c->was_ready = true;
+	c->opt->on_tools(c->opt->arg, &c->session, &c->session.listing);
+	mcp_listing_done(&c->session.listing);
+}
+
+static int take_message(struct conn *c, struct arena *line, const struct mcp_msg *m,
+			struct err *e)
+{
+	int64_t now = clock_mono_ms();
+	struct mcp_event ev;
+	int rc = mcp_session_take(&c->session, m, now, line, &c->control, &ev, e);
+
+	if (rc < 0)
+		return rc;
+	if (c->control.full)
+		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
+	switch (ev.kind) {
+	case MCP_EVENT_TOOLS:
+		took_tools(c, &ev);
+		break;
+	case MCP_EVENT_ANSWER:
+		mcp_calls_answer(c->opt->calls, &ev, line);
+		break;
+	case MCP_EVENT_PROGRESS:
+		mcp_calls_progress(c->opt->calls, &ev);
+		break;
+	case MCP_EVENT_LOG:
+		mcp_noise_line(&c->logs, ev.level.n ? str_sub(ev.level, 0, 20) : S("info"),
+			       ev.text, now);
+		break;
+	case MCP_EVENT_ODD:
+		remark(c, ev.text);
+		break;
+	case MCP_EVENT_NONE:
+		break;
+	}
+	return OK;
+}
+
+/* Each message of a batch has to own its memory, so each is read again for itself. */
+static int take_batch(struct conn *c, const struct json *batch, struct err *e)
+{
+	for (const struct json *v = batch->child; v; v = v->next) {
+		struct arena a = { 0 };
+		struct buf b = buf_in(&a, 2 * c->opt->line_max);
+		struct mcp_msg m;
+		int rc = OK;
+
+		json_write(&b, v);
+		mcp_rpc_read(&m, &a, buf_str(&b));
+		if (m.kind != MCP_BATCH)
+			rc = take_message(c, &a, &m, e);
+		arena_free(&a);
+		if (rc < 0)
+			return rc;
+	}
+	return OK;
+}
+
+/* The answer to id was too long to keep: it is answered with an error of ours. */
+static int answer_lost(struct conn *c, int64_t id, struct err *e)
+{
+	struct arena a = { 0 };
+	struct mcp_msg m;
+	int rc;
+
+	mcp_rpc_read(
+		&m, &a,
+		arena_fmt(&a,
+			  "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":{\"message\":"
+			  "\"the answer was over the limit of %zu bytes and was dropped\"}}",
+			  (long long)id, c->opt->line_max));
+	rc = take_message(c, &a, &m, e);
+	arena_free(&a);
+	return rc;
+}
+
+static int take_cut(struct conn *c, const struct mcp_line *line, struct err *e)
+{
+	int64_t ids[256 + 2], id;
+	size_t n = 0;
+	int rc = OK;
+
+	log_warn("mcp.foreign", "server=%.*s note=\"a line of over %zu bytes was dropped\"",
+		 STRF(c->opt->label), c->opt->line_max);
+	switch (mcp_rpc_lost(line, &id)) {
+	case MCP_LOST_NOTHING:
+		return OK;
+	case MCP_LOST_ONE:
+		return answer_lost(c, id, e);
+	case MCP_LOST_UNKNOWN:
+		break;
+	}
+	if (c->session.id_initialize)
+		ids[n++] = c->session.id_initialize;
+	if (c->session.id_list)
+		ids[n++] = c->session.id_list;
+	n += mcp_calls_written(c->opt->calls, ids + n, COUNT(ids) - n);
+	for (size_t i = 0; i < n && rc == OK; i++)
+		rc = answer_lost(c, ids[i], e);
+	return rc;
+}
+
+static int take_line(struct conn *c, struct mcp_line *line, struct err *e)
+{
+	struct mcp_msg m;
+
+	if (line->cut)
+		return take_cut(c, line, e);
+	mcp_rpc_read(&m, &line->a, line->text);
+	if (m.kind == MCP_BATCH)
+		return take_batch(c, m.batch, e);
+	if (m.kind == MCP_FOREIGN)
+		mcp_noise_line(&c->foreign, (str){ 0 }, line->text, clock_mono_ms());
+	return take_message(c, &line->a, &m, e);
+}
+
+/* One read of the child's stdout; *more: there may be more at once. */
+static int read_out(struct conn *c, bool *more, struct err *e)
+{
+	ssize_t n = read(proc_fd(c->proc, 1), c->chunk, sizeof(c->chunk));
+	str bytes = { c->chunk, n > 0 ? (size_t)n : 0 };
+	int rc = OK;
+
+	*more = n > 0 || (n < 0 && errno == EINTR);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		c->out_open = false;
+	while (bytes.n && rc == OK) {
+		struct mcp_line line;
+
+		if (!mcp_lines_take(&c->lines, &bytes, &line))
+			break;
+		rc = take_line(c, &line, e);
+		arena_free(&line.a);
+	}
+	return rc;
+}
+
+static bool read_err(struct conn *c)
+{
+	ssize_t n = read(proc_fd(c->proc, 2), c->chunk, sizeof(c->chunk));
+
+	if (n > 0)
+		mcp_noise_feed(&c->errs, (str){ c->chunk, (size_t)n }, clock_mono_ms());
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		mcp_noise_end(&c->errs, clock_mono_ms());
+		c->err_open = false;
+	}
+	return n > 0;
+}
+
+/* It has ended, or closed its stdout: what it still said is read, within bounds. */
+static int drain(struct conn *c, struct err *e)
+{
+	bool more = c->out_open;
+	int rc = OK;
+
+	for (int i = 0; i < DRAIN_ROUNDS && more && rc == OK; i++)
+		rc = read_out(c, &more, e);
+	for (int i = 0; i < DRAIN_ROUNDS && c->err_open && read_err(c); i++)
+		;
+	return rc < 0 ? rc : err_set(e, E_IO, "it closed its output");
+}
+
+static int64_t wake_at(struct conn *c, bool idle)
+{
+	int64_t due = mcp_session_due(&c->session, idle);
+
+	if (c->stalled_ms && c->stalled_ms + c->opt->stall_ms < due)
+		due = c->stalled_ms + c->opt->stall_ms;
+	return due == INT64_MAX ? 0 : due;
+}
+
+enum { BELL, OUT, ERR, IN, EXIT, FDS };
+
+/* One round of waiting and serving. */
+static int serve(struct conn *c, const struct cancel *stop, struct err *e)
+{
+	bool idle = mcp_calls_idle(c->opt->calls), more;
+	struct pollfd fds[FDS] = {
+		[BELL] = { .fd = mcp_calls_bell(c->opt->calls)->fd, .events = POLLIN },
+		[OUT] = { .fd = proc_fd(c->proc, 1), .events = POLLIN },
+		[ERR] = { .fd = c->err_open ? proc_fd(c->proc, 2) : -1, .events = POLLIN },
+		[IN] = { .fd = -1, .events = POLLOUT },
+		[EXIT] = { .fd = proc_exit_fd(c->proc), .events = POLLIN },
+	};
+	int64_t now = clock_mono_ms();
+	int rc = mcp_session_tick(&c->session, now, idle, &c->control, e);
+
+	if (rc < 0 || (rc = pump(c, e)) < 0)
+		return rc;
+	if (c->stalled_ms && now >= c->stalled_ms + c->opt->stall_ms)
+		return err_set(e, E_TIMEOUT, "it read nothing for %lld ms",
+			       (long long)c->opt->stall_ms);
+	if (c->out.n)
+		fds[IN].fd = proc_fd(c->proc, 0);
+	rc = wait_fds(fds, FDS, wake_at(c, idle), stop, e);
+	if (rc < 0)
+		return rc == E_TIMEOUT && cancel_reason(stop) == CANCEL_NONE ? OK : rc;
+	if (fds[BELL].revents)
+		bell_hear(mcp_calls_bell(c->opt->calls));
+	if (fds[ERR].revents)
+		(void)read_err(c);
+	if (fds[OUT].revents && (rc = read_out(c, &more, e)) < 0)
+		return rc;
+	if (fds[EXIT].revents || !c->out_open)
+		return drain(c, e);
+	return OK;
+}
+
+/* "exit 1; stderr: its last line", as far as there is such a thing. */
+static void say_why(struct conn *c, int rc, const char *why, struct mcp_ended *out)
+{
+	bool add = c->errs.last[0] && (rc == E_IO || !c->was_ready);
+
+	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", why, add ? "; stderr: " : "",
+		       add ? c->errs.last : "");
+	out->was_ready = c->was_ready;
+}
+
+static int end(struct conn *c, int rc, const struct err *e, struct mcp_ended *out)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	bool stopping = rc == E_CANCELED;
+	struct mcp_frame *unwritten = c->out_done == 0 ? c->frame : NULL;
+	const char *why = stopping ? "it was stopped" : e->msg;
+	int status;
+
+	if (rc == E_IO &&
+	    proc_wait(c->proc, &status, clock_mono_ms() + DEAD_EOF_MS, NULL, NULL) == OK)
+		why = proc_status_text(&a, status).p;
+	proc_stop(c->proc, stopping ? EOF_MS : DEAD_EOF_MS, stopping ? TERM_MS : DEAD_TERM_MS,
+		  NULL);
+	while (c->err_open && read_err(c))
+		;
+	say_why(c, rc, why, out);
+	if (unwritten)
+		c->frame = NULL;
+	mcp_calls_broken(c->opt->calls, unwritten, out->why);
+	return rc;
+}
+
+int mcp_client_run(const struct mcp_client_opt *opt, const struct cancel *stop,
+		   struct mcp_ended *out)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct conn *c = conn_new(&a, opt);
+	struct err e = { 0 };
+	int rc = start_child(c, stop, &e);
+
+	*out = (struct mcp_ended){ 0 };
+	if (rc < 0) {
+		(void)snprintf(out->why, sizeof(out->why), "%s", e.msg);
+		mcp_calls_broken(opt->calls, NULL, out->why);
+		conn_free(c);
+		return rc;
+	}
+	mcp_session_begin(&c->session, clock_mono_ms(), &c->control);
+	while (rc == OK)
+		rc = serve(c, stop, &e);
+	rc = end(c, rc, &e, out);
+	conn_free(c);
+	return rc;
+}

@@ -1,0 +1,524 @@
+/*
+ * The set of servers.  One lock guards what is known about them and the catalogue; it is held
+ * for looks and copies only.  The servers' threads report here, callers look here and then
+ * wait with the calls of their one server.
+ */
+#include "mcp/host.h"
+
+#include "mcp/catalog.h"
+#include "mcp/names.h"
+#include "mcp/server.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL_MS 600000
+#define PATH_BYTES 4096
+
+struct mcp_host {
+	struct arena a; /* owns this */
+	struct mcp_host_opt opt;
+	char cwd[PATH_BYTES];
+	struct bell gate; /* rung as long as no server is in its first handshake */
+	struct bell left; /* a call ended */
+	pthread_mutex_t lock;
+	/* Under the lock: */
+	struct mcp_server *servers;
+	size_t starting;
+	struct arena catalog_arena;
+	struct mcp_catalog catalog;
+};
+
+static void lock(struct mcp_host *h)
+{
+	(void)pthread_mutex_lock(&h->lock);
+}
+
+static void unlock(struct mcp_host *h)
+{
+	(void)pthread_mutex_unlock(&h->lock);
+}
+
+/* Build the catalogue anew; true when it changed.  Under the lock. */
+static bool rebuild(struct mcp_host *h)
+{
+	struct arena fresh = { 0 };
+	struct mcp_source *v;
+	uint64_t was = h->catalog.rev;
+	size_t n = 0, i = 0;
+
+	for (struct mcp_server *s = h->servers; s; s = s->next)
+		n++;
+	v = NEWN(&fresh, struct mcp_source, n);
+	for (struct mcp_server *s = h->servers; s; s = s->next)
+		v[i++] = (struct mcp_source){ .cfg = &s->cfg, .listing = &s->known.listing };
+	mcp_catalog_build(&fresh, v, n, &h->catalog);
+	i = 0;
+	for (struct mcp_server *s = h->servers; s; s = s->next, i++) {
+		s->known.published = v[i].published;
+		s->known.tokens = v[i].tokens;
+	}
+	arena_free(&h->catalog_arena);
+	h->catalog_arena = fresh;
+	return h->catalog.rev != was;
+}
+
+/* The first handshake of s is over, one way or the other.  Under the lock. */
+static void first_over(struct mcp_host *h, struct mcp_server *s)
+{
+	if (!s->known.first)
+		return;
+	s->known.first = false;
+	if (--h->starting == 0)
+		bell_ring(&h->gate);
+}
+
+static void on_start(void *arg, struct mcp_server *s)
+{
+	struct mcp_host *h = arg;
+
+	lock(h);
+	s->known.lives++;
+	unlock(h);
+}
+
+static void on_end(void *arg, struct mcp_server *s, const struct mcp_ended *ended, bool soon,
+		   int64_t retry_ms)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_host *h = arg;
+	enum mcp_state state = soon ? MCP_STARTING : MCP_FAILED;
+	bool news;
+
+	lock(h);
+	/* A server that fails again as before is named once. */
+	news = ended->was_ready || s->known.state != state ||
+	       strcmp(s->known.note, ended->why) != 0;
+	if (s->known.state != state)
+		s->known.since_ms = clock_now_ms();
+	s->known.state = state;
+	(void)snprintf(s->known.note, sizeof(s->known.note), "%s", ended->why);
+	first_over(h, s);
+	unlock(h);
+	if (news)
+		log_warn("mcp.failed", "server=%.*s reason=%.*s retry_ms=%lld",
+			 STRF(s->client.label), STRF(log_q(&a, str_of(ended->why))),
+			 (long long)retry_ms);
+}
+
+static uint64_t hash_of(str s)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < s.n; i++)
+		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+/* Hand the list out to be kept, when it is not the one that is kept already.  kept is
+ * written by this server's thread only. */
+static void keep_listing(struct mcp_host *h, struct mcp_server *s, str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	uint64_t hash = hash_of(text);
+	struct err e = { 0 };
+
+	if (!h->opt.save_tools || hash == s->known.kept)
+		return;
+	if (h->opt.save_tools(h->opt.arg, s->cfg.name, text, &e) < 0)
+		log_warn("mcp.tools", "server=%.*s note=\"the list is not kept\" reason=%.*s",
+			 STRF(s->client.label), STRF(log_q(&a, str_of(e.msg))));
+	else
+		s->known.kept = hash;
+}
+
+/* Names in the manifest that the server does not have. */
+static void warn_missing(const struct mcp_server *s, const struct mcp_listing *l)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	for (size_t i = 0; i < s->cfg.tools.n; i++)
+		if (!map_get(&l->seen, s->cfg.tools.v[i]))
+			log_warn("mcp.tools",
+				 "server=%.*s note=\"it has no such tool\" tool=%.*s",
+				 STRF(s->client.label), STRF(log_q(&a, s->cfg.tools.v[i])));
+}
+
+static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *session,
+		     struct mcp_listing *listing)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_host *h = arg;
+	str text = mcp_listing_text(listing, &a);
+	str prefix = s->cfg.tools_prefix.n ? s->cfg.tools_prefix : s->cfg.name;
+	struct mcp_known now;
+	bool changed;
+
+	warn_missing(s, listing);
+	lock(h);
+	mcp_listing_done(&s->known.listing);
+	s->known.listing = *listing;
+	*listing = (struct mcp_listing){ 0 };
+	if (s->known.state != MCP_READY)
+		s->known.since_ms = clock_now_ms();
+	s->known.state = MCP_READY;
+	(void)snprintf(s->known.note, sizeof(s->known.note), "%s%s%s", session->server,
+		       session->server[0] ? ", " : "", session->revision);
+	changed = rebuild(h);
+	first_over(h, s);
+	now = s->known;
+	unlock(h);
+	log_info("mcp.connected",
+		 "server=%.*s tools_listed=%zu tools_published=%zu prefix=%.*s est_tokens=%lld "
+		 "revision=%s",
+		 STRF(s->client.label), now.listing.n, now.published, STRF(prefix),
+		 (long long)now.tokens, session->revision);
+	keep_listing(h, s, text);
+	if (changed && h->opt.on_change)
+		h->opt.on_change(h->opt.arg);
+}
+
+/* The list of the last run, so that a server that is late is listed nevertheless. */
+static void load_listing(struct mcp_host *h, struct mcp_server *s)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct err e = { 0 };
+	struct json *v;
+	str text;
+
+	if (!h->opt.load_tools)
+		return;
+	text = h->opt.load_tools(h->opt.arg, s->cfg.name, &a);
+	if (!text.n)
+		return;
+	if (json_read(&v, &a, text, &e) < 0 || mcp_listing_add(&s->known.listing, v, &e) < 0) {
+		mcp_listing_done(&s->known.listing);
+		log_warn("mcp.tools", "server=%.*s note=\"the kept list is bad\" reason=%.*s",
+			 STRF(s->client.label), STRF(log_q(&a, str_of(e.msg))));
+		return;
+	}
+	s->known.kept = hash_of(text);
+}
+
+static const char *child_cwd(struct mcp_host *h, struct arena *a,
+			     const struct mcp_server_cfg *cfg)
+{
+	if (!cfg->cwd.n)
+		return h->cwd;
+	if (cfg->cwd.p[0] == '/')
+		return arena_cstr(a, cfg->cwd);
+	return arena_fmt(a, "%s/%.*s", h->cwd, STRF(cfg->cwd)).p;
+}
+
+static int make_server(struct mcp_host *h, const struct mcp_server_cfg *cfg,
+		       struct mcp_server **out, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	bool inherit = cfg->has_inherit_env ? cfg->inherit_env : h->opt.cfg->inherit_env;
+	struct mcp_server_opt opt = {
+		.cfg = cfg,
+		.env = config_child_env(&a, h->opt.config, h->opt.env, inherit, cfg->env.v,
+					cfg->env.n),
+		.cwd = child_cwd(h, &a, cfg),
+		.mcp = h->opt.cfg,
+		.root = h->opt.roots,
+		.on_start = on_start,
+		.on_end = on_end,
+		.on_tools = on_tools,
+		.arg = h,
+	};
+	int rc = mcp_server_new(out, &opt, e);
+
+	if (rc < 0)
+		return rc;
+	(*out)->known.first = true;
+	(*out)->known.since_ms = clock_now_ms();
+	load_listing(h, *out);
+	return OK;
+}
+
+static void free_list(struct mcp_server *list)
+{
+	for (struct mcp_server *next; list; list = next) {
+		next = list->next;
+		mcp_server_free(list);
+	}
+}
+
+/* Servers for those of the manifest that are not there yet, without threads. */
+static int make_missing(struct mcp_host *h, const struct mcp_manifest *m,
+			struct mcp_server **list, struct err *e)
+{
+	int rc;
+
+	*list = NULL;
+	for (size_t i = 0; i < m->n; i++) {
+		struct mcp_server *s;
+
+		for (s = h->servers; s && !mcp_server_same(&s->cfg, &m->servers[i]);)
+			s = s->next;
+		if (s)
+			continue;
+		if ((rc = make_server(h, &m->servers[i], &s, e)) < 0) {
+			free_list(*list);
+			return rc;
+		}
+		s->next = *list;
+		*list = s;
+	}
+	return OK;
+}
+
+/* Put new servers in and start them.  One without a thread shows as failed. */
+static void start_all(struct mcp_host *h, struct mcp_server *list)
+{
+	bool changed;
+
+	lock(h);
+	for (struct mcp_server *s = list, *next; s; s = next) {
+		next = s->next;
+		s->next = h->servers;
+		h->servers = s;
+		h->starting++;
+	}
+	if (h->starting)
+		bell_hear(&h->gate);
+	else
+		bell_ring(&h->gate);
+	changed = rebuild(h);
+	unlock(h);
+	for (struct mcp_server *s = h->servers; s; s = s->next) {
+		struct err e = { 0 };
+
+		if (s->thread.running || mcp_server_start(s, &e) == OK)
+			continue;
+		struct mcp_ended ended = { 0 };
+
+		(void)snprintf(ended.why, sizeof(ended.why), "%s", e.msg);
+		mcp_calls_shut(s->calls, e.msg);
+		on_end(h, s, &ended, false, 0);
+	}
+	if (changed && h->opt.on_change)
+		h->opt.on_change(h->opt.arg);
+}
+
+static void host_free(struct mcp_host *h)
+{
+	struct arena a = h->a;
+
+	arena_free(&h->catalog_arena);
+	bell_done(&h->gate);
+	bell_done(&h->left);
+	(void)pthread_mutex_destroy(&h->lock);
+	arena_free(&a);
+}
+
+int mcp_host_start(struct mcp_host **out, const struct mcp_host_opt *opt,
+		   const struct mcp_manifest *manifest, struct err *e)
+{
+	struct arena a = { 0 };
+	struct mcp_host *h = NEW(&a, struct mcp_host);
+	struct mcp_server *list;
+	int rc;
+
+	h->a = a;
+	h->opt = *opt;
+	h->gate.fd = h->left.fd = -1;
+	(void)pthread_mutex_init(&h->lock, NULL);
+	if (!getcwd(h->cwd, sizeof(h->cwd)))
+		(void)snprintf(h->cwd, sizeof(h->cwd), "/");
+	rc = bell_init(&h->gate, e);
+	if (rc == OK)
+		rc = bell_init(&h->left, e);
+	if (rc == OK)
+		rc = make_missing(h, manifest, &list, e);
+	if (rc < 0) {
+		host_free(h);
+		return rc;
+	}
+	start_all(h, list);
+	*out = h;
+	return OK;
+}
+
+static bool in_use(struct mcp_host *h, struct mcp_server *list)
+{
+	bool used = false;
+
+	lock(h);
+	for (; list && !used; list = list->next)
+		used = list->known.users > 0;
+	unlock(h);
+	return used;
+}
+
+/* End servers that are no longer in the host's list, all at once, and free them. */
+static void stop_all(struct mcp_host *h, struct mcp_server *list)
+{
+	for (struct mcp_server *s = list; s; s = s->next)
+		mcp_server_ask_stop(s);
+	for (struct mcp_server *s = list; s; s = s->next)
+		mcp_server_join(s);
+	/* Their callers have their outcomes now and are on the way out. */
+	while (in_use(h, list)) {
+		if (wait_fd(h->left.fd, POLLIN, 0, NULL, NULL) < 0)
+			break;
+		bell_hear(&h->left);
+	}
+	free_list(list);
+}
+
+void mcp_host_stop(struct mcp_host *h)
+{
+	struct mcp_server *list;
+
+	if (!h)
+		return;
+	lock(h);
+	list = h->servers;
+	h->servers = NULL;
+	unlock(h);
+	stop_all(h, list);
+	host_free(h);
+}
+
+static bool is_wanted(const struct mcp_server *s, const struct mcp_manifest *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (mcp_server_same(&s->cfg, &m->servers[i]))
+			return true;
+	return false;
+}
+
+/* Take those out that the manifest has no more. */
+static struct mcp_server *take_unwanted(struct mcp_host *h, const struct mcp_manifest *m)
+{
+	struct mcp_server *gone = NULL;
+
+	lock(h);
+	for (struct mcp_server **p = &h->servers, *s; (s = *p);) {
+		if (is_wanted(s, m)) {
+			p = &s->next;
+			continue;
+		}
+		*p = s->next;
+		s->next = gone;
+		gone = s;
+	}
+	unlock(h);
+	return gone;
+}
+
+int mcp_host_reload(struct mcp_host *h, const struct mcp_manifest *manifest, struct err *e)
+{
+	struct mcp_server *list;
+	int rc = make_missing(h, manifest, &list, e);
+
+	if (rc < 0)
+		return rc;
+	/* The old one goes before its successor of the same name comes: they may share files. */
+	stop_all(h, take_unwanted(h, manifest));
+	start_all(h, list);
+	return OK;
+}
+
+int mcp_host_ready(struct mcp_host *h, int64_t until_ms, const struct cancel *c, struct err *e)
+{
+	return wait_fd(h->gate.fd, POLLIN, until_ms, c, e);
+}
+
+void mcp_host_catalog(struct mcp_host *h, struct arena *a, struct mcp_catalog *out)
+{
+	lock(h);
+	mcp_catalog_copy(a, &h->catalog, out);
+	unlock(h);
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct mcp_server_status *p = x, *q = y;
+
+	return str_cmp(p->name, q->name);
+}
+
+void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_status **out,
+		     size_t *n)
+{
+	size_t i = 0;
+
+	*n = 0;
+	lock(h);
+	for (struct mcp_server *s = h->servers; s; s = s->next)
+		(*n)++;
+	*out = NEWN(a, struct mcp_server_status, *n);
+	for (struct mcp_server *s = h->servers; s; s = s->next) {
+		const struct mcp_known *k = &s->known;
+
+		(*out)[i++] = (struct mcp_server_status){
+			.name = arena_dup(a, s->cfg.name),
+			.state = k->state,
+			.note = arena_dup(a, str_of(k->note)),
+			.listed = k->listing.n,
+			.published = k->published,
+			.restarts = k->lives > 1 ? k->lives - 1 : 0,
+			.since_ms = k->since_ms,
+		};
+	}
+	unlock(h);
+	qsort(*out, *n, sizeof(**out), by_name);
+}
+
+/* The server, held until it is let go, if it may run the tool. */
+static int hold(struct mcp_host *h, str server, str tool, struct mcp_server **out,
+		struct err *e)
+{
+	struct mcp_server *s;
+
+	lock(h);
+	for (s = h->servers; s && !str_eq(s->cfg.name, server);)
+		s = s->next;
+	if (s)
+		s->known.users++;
+	unlock(h);
+	if (!s)
+		return err_set(e, E_NOENT, "there is no server \"%.*s\"", STRF(server));
+	*out = s;
+	if (!mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, tool))
+		return err_set(e, E_NOENT,
+			       "the manifest does not publish tool \"%.*s\" of "
+			       "server \"%.*s\"",
+			       STRF(tool), STRF(server));
+	return OK;
+}
+
+static void let_go(struct mcp_host *h, struct mcp_server *s)
+{
+	lock(h);
+	s->known.users--;
+	unlock(h);
+	bell_ring(&h->left);
+}
+
+int mcp_host_call(struct mcp_host *h, str server, str tool, str args,
+		  const struct mcp_progress *progress, struct arena *a,
+		  struct mcp_result *result, const struct cancel *c, struct err *e)
+{
+	struct mcp_server *s = NULL;
+	int rc = hold(h, server, tool, &s, e);
+
+	*result = (struct mcp_result){ .not_sent = true };
+	if (!s)
+		return rc;
+	int64_t ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->opt.cfg->call_timeout_ms;
+
+	if (rc == OK)
+		rc = mcp_calls_do(s->calls, tool, args, ms ? ms : CALL_MS, progress, a, result,
+				  c, e);
+	let_go(h, s);
+	return rc;
+}

@@ -1,0 +1,218 @@
+/*
+ * The thread of a server: live, die, pause, live again.  What counts as a failure is only the
+ * end of the transport; a tool that fails is none.
+ *
+ * A server that had worked and died is expected back soon, so calls wait for it; one
+ * that does not come up fails its calls at once, with the reason, until it does.
+ */
+#include "mcp/server.h"
+
+#include "base/version.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#include <stdio.h>
+
+#define PAUSE_MS 500
+#define PAUSE_MAX_MS 30000
+#define LIVED_MS 30000
+#define SOON_TRIES 3
+#define START_MS 30000
+#define STALL_MS 600000
+#define LINE_MAX_BYTES ((size_t)16 << 20)
+
+static struct str_list copy_list(struct arena *a, struct str_list l)
+{
+	str *v = NEWN(a, str, l.n);
+
+	for (size_t i = 0; i < l.n; i++)
+		v[i] = arena_dup(a, l.v[i]);
+	return (struct str_list){ v, l.n };
+}
+
+static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
+		     const struct mcp_server_cfg *from)
+{
+	*to = *from;
+	to->name = arena_dup(a, from->name);
+	to->command = arena_dup(a, from->command);
+	to->args = copy_list(a, from->args);
+	to->env = copy_list(a, from->env);
+	to->tools = copy_list(a, from->tools);
+	to->exclude = copy_list(a, from->exclude);
+	to->tools_prefix = arena_dup(a, from->tools_prefix);
+	to->cwd = arena_dup(a, from->cwd);
+	to->sandbox = arena_dup(a, from->sandbox);
+}
+
+static const char *const *copy_env(struct arena *a, const char *const *env)
+{
+	const char **v;
+	size_t n = 0;
+
+	while (env[n])
+		n++;
+	v = NEWN(a, const char *, n + 1);
+	for (size_t i = 0; i < n; i++)
+		v[i] = arena_cstr(a, str_of(env[i]));
+	return v;
+}
+
+static bool same_list(struct str_list x, struct str_list y)
+{
+	bool same = x.n == y.n;
+
+	for (size_t i = 0; i < x.n && same; i++)
+		same = str_eq(x.v[i], y.v[i]);
+	return same;
+}
+
+bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y)
+{
+	return str_eq(x->name, y->name) && str_eq(x->command, y->command) &&
+	       same_list(x->args, y->args) && same_list(x->env, y->env) &&
+	       same_list(x->tools, y->tools) && same_list(x->exclude, y->exclude) &&
+	       str_eq(x->tools_prefix, y->tools_prefix) && str_eq(x->cwd, y->cwd) &&
+	       str_eq(x->sandbox, y->sandbox) && x->timeout_ms == y->timeout_ms &&
+	       x->trusted == y->trusted && x->inherit_env == y->inherit_env &&
+	       x->has_inherit_env == y->has_inherit_env;
+}
+
+static void on_tools(void *arg, const struct mcp_session *session, struct mcp_listing *listing)
+{
+	struct mcp_server *s = arg;
+
+	s->opt.on_tools(s->opt.arg, s, session, listing);
+	if (!s->open)
+		mcp_calls_open(s->calls);
+	s->open = true;
+}
+
+/* The name as it is, or quoted when that would not read as one value. */
+static str label_of(struct mcp_server *s)
+{
+	str name = s->cfg.name;
+
+	for (size_t i = 0; i < name.n; i++)
+		if (name.p[i] == ' ' || name.p[i] == '=' || name.p[i] == '\\')
+			return log_q(&s->a, name);
+	return name;
+}
+
+static void fill_client(struct mcp_server *s)
+{
+	const struct mcp_cfg *mcp = s->opt.mcp;
+	int64_t call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : mcp->call_timeout_ms;
+
+	s->client = (struct mcp_client_opt){
+		.server = &s->cfg,
+		.label = label_of(s),
+		.env = s->opt.env,
+		.cwd = s->opt.cwd,
+		.calls = s->calls,
+		.session = { .version = version_text(),
+			     .root = s->opt.root,
+			     .start_ms =
+				     mcp->start_timeout_ms ? mcp->start_timeout_ms : START_MS,
+			     .ping_ms = mcp->ping_interval_ms,
+			     .ids = &s->ids },
+		.line_max = mcp->line_max ? (size_t)mcp->line_max : LINE_MAX_BYTES,
+		.stall_ms = call_ms ? call_ms : STALL_MS,
+		.on_tools = on_tools,
+		.arg = s,
+	};
+}
+
+int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, struct err *e)
+{
+	struct arena a = { 0 };
+	struct mcp_server *s = NEW(&a, struct mcp_server);
+	int rc;
+
+	copy_cfg(&a, &s->cfg, opt->cfg);
+	s->opt = *opt;
+	s->opt.cfg = &s->cfg;
+	s->opt.env = copy_env(&a, opt->env);
+	s->opt.cwd = arena_cstr(&a, str_of(opt->cwd));
+	s->a = a;
+	rc = cancel_init(&s->stop, NULL, 0, e);
+	if (rc == OK && (rc = mcp_calls_new(&s->calls, s->cfg.name, &s->ids, e)) < 0)
+		cancel_done(&s->stop);
+	if (rc < 0) {
+		arena_free(&a);
+		return rc;
+	}
+	fill_client(s);
+	s->open = true;
+	*out = s;
+	return OK;
+}
+
+static int64_t pause_ms(int failures)
+{
+	int64_t ms = PAUSE_MS;
+
+	for (int i = 1; i < failures && ms < PAUSE_MAX_MS; i++)
+		ms *= 2;
+	return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
+}
+
+static void *server_main(void *arg)
+{
+	struct mcp_server *s = arg;
+	int failures = 0;
+
+	for (;;) {
+		struct mcp_ended ended;
+		int64_t began = clock_mono_ms();
+		bool soon;
+
+		s->opt.on_start(s->opt.arg, s);
+		if (mcp_client_run(&s->client, &s->stop, &ended) == E_CANCELED)
+			break;
+		if (ended.was_ready && clock_mono_ms() - began >= LIVED_MS)
+			failures = 0;
+		failures++;
+		soon = ended.was_ready && failures <= SOON_TRIES;
+		if (!soon) {
+			s->open = false;
+			mcp_calls_shut(s->calls, ended.why);
+		}
+		s->opt.on_end(s->opt.arg, s, &ended, soon, pause_ms(failures));
+		if (wait_ms(pause_ms(failures), &s->stop, NULL) < 0)
+			break;
+	}
+	mcp_calls_shut(s->calls, "it was stopped");
+	return NULL;
+}
+
+int mcp_server_start(struct mcp_server *s, struct err *e)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "mcp %.*s", STRF(str_sub(s->cfg.name, 0, 11)));
+	return thread_start(&s->thread, name, server_main, s, e);
+}
+
+void mcp_server_ask_stop(struct mcp_server *s)
+{
+	cancel_fire(&s->stop, CANCEL_SHUTDOWN);
+}
+
+void mcp_server_join(struct mcp_server *s)
+{
+	thread_join(&s->thread);
+}
+
+void mcp_server_free(struct mcp_server *s)
+{
+	struct arena a;
+
+	if (!s)
+		return;
+	mcp_calls_free(s->calls);
+	mcp_listing_done(&s->known.listing);
+	cancel_done(&s->stop);
+	a = s->a;
+	arena_free(&a);
+}

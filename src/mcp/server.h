@@ -1,0 +1,70 @@
+/*
+ * mcp/server: one server of the manifest, kept alive: its thread runs one life after the
+ * other, with pauses that grow as long as it fails.  For mcp/host alone, which keeps what is
+ * to be known about it.
+ *
+ * Threads  all from one (the host's caller) but mcp_calls_do() on .calls.
+ */
+#ifndef MCP_SERVER_H
+#define MCP_SERVER_H
+
+#include "mcp/client.h"
+#include "os/thread.h"
+
+struct mcp_server;
+
+struct mcp_server_opt {
+	const struct mcp_server_cfg *cfg; /* copied */
+	const char *const *env; /* copied */
+	const char *cwd; /* copied */
+	const struct mcp_cfg *mcp; /* borrowed */
+	str root; /* borrowed */
+	/* All from the server's thread.  A life begins or ended; ready: it had come to tools;
+	 * retry_ms: the pause before the next one. */
+	void (*on_start)(void *arg, struct mcp_server *s);
+	void (*on_end)(void *arg, struct mcp_server *s, const struct mcp_ended *ended,
+		       bool soon, int64_t retry_ms);
+	void (*on_tools)(void *arg, struct mcp_server *s, const struct mcp_session *session,
+			 struct mcp_listing *listing);
+	void *arg;
+};
+
+/* What the host knows about a server, under the host's lock. */
+struct mcp_known {
+	enum mcp_state state;
+	char note[256];
+	size_t published;
+	int64_t lives, since_ms, tokens;
+	bool first; /* its first handshake is not over */
+	struct mcp_listing listing; /* the last good one */
+	uint64_t kept; /* hash of the listing that was saved */
+	size_t users; /* calls in progress */
+};
+
+struct mcp_server {
+	struct arena a; /* owns the rest */
+	struct mcp_server *next;
+	struct mcp_server_cfg cfg;
+	struct mcp_server_opt opt;
+	struct mcp_client_opt client;
+	struct mcp_calls *calls;
+	_Atomic int64_t ids;
+	struct cancel stop;
+	struct thread thread;
+	bool open; /* calls are taken; the thread's own note */
+	struct mcp_known known;
+};
+
+/* Without a thread yet, so that the host can fill .known. */
+int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt,
+		   struct err *e) MUSTUSE;
+int mcp_server_start(struct mcp_server *s, struct err *e) MUSTUSE;
+
+/* Ask it to end; then wait for that; then free.  NULL is fine for the last. */
+void mcp_server_ask_stop(struct mcp_server *s);
+void mcp_server_join(struct mcp_server *s);
+void mcp_server_free(struct mcp_server *s);
+
+bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y);
+
+#endif

@@ -1,0 +1,851 @@
+/*
+ * Servers as children, seen through the host: the handshake and its accidents, calls, cancel,
+ * death and return, reload.  The servers are this program itself, see mcp_fake.h.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/utf.h"
+#include "children.h"
+#include "mcp/host.h"
+#include "mcp_fake.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/log.h"
+#include "os/signals.h"
+#include "os/thread.h"
+#include "os/wait.h"
+#include "text/json.h"
+
+#define SERVERS_MAX 8
+
+/* A host over a manifest of fakes, and what a test reads of it. */
+struct rig {
+	struct arena a;
+	struct mcp_cfg cfg;
+	struct config config;
+	struct env env;
+	struct mcp_server_cfg servers[SERVERS_MAX];
+	size_t n;
+	struct mcp_host *host;
+	char dir[64];
+	struct bell changed;
+	str saved[SERVERS_MAX]; /* by index of the server; under lock */
+	pthread_mutex_t lock;
+	struct arena saved_arena;
+};
+
+static int save_tools(void *arg, str server, str json, struct err *e)
+{
+	struct rig *r = arg;
+
+	(void)e;
+	(void)pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->n; i++)
+		if (str_eq(r->servers[i].name, server))
+			r->saved[i] = arena_dup(&r->saved_arena, json);
+	(void)pthread_mutex_unlock(&r->lock);
+	return OK;
+}
+
+static str load_tools(void *arg, str server, struct arena *a)
+{
+	struct rig *r = arg;
+	str text = { 0 };
+
+	(void)pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->n; i++)
+		if (str_eq(r->servers[i].name, server))
+			text = arena_dup(a, r->saved[i]);
+	(void)pthread_mutex_unlock(&r->lock);
+	return text;
+}
+
+static void on_change(void *arg)
+{
+	bell_ring(&((struct rig *)arg)->changed);
+}
+
+static void rig_init(struct rig *r)
+{
+	static char *block[] = { "PATH=/usr/bin:/bin", "HOME=/root",
+				 "SECRET_KEY=hunter2-hunter2", "OTHER=1", NULL };
+	static const str secrets[] = { { "hunter2-hunter2", 15 } };
+
+	*r = (struct rig){ 0 };
+	(void)pthread_mutex_init(&r->lock, NULL);
+	r->cfg = (struct mcp_cfg){ .call_timeout_ms = TEST_MS, .start_timeout_ms = TEST_MS };
+	r->config.secrets = secrets;
+	r->config.secrets_n = 1;
+	r->env = env_copy(&r->a, block);
+	(void)snprintf(r->dir, sizeof(r->dir), "/tmp/mcp-host-XXXXXX");
+	assert_non_null(mkdtemp(r->dir));
+	assert_int_equal(bell_init(&r->changed, NULL), OK);
+}
+
+static void rig_done(struct rig *r)
+{
+	mcp_host_stop(r->host);
+	bell_done(&r->changed);
+	arena_free(&r->saved_arena);
+	(void)pthread_mutex_destroy(&r->lock);
+	arena_free(&r->a);
+}
+
+/* Add a server that runs this program with tricks, NULL-terminated. */
+static struct mcp_server_cfg *add(struct rig *r, const char *name, const char *const *tricks)
+{
+	struct mcp_server_cfg *s = &r->servers[r->n++];
+	size_t n = 0;
+	str *args;
+
+	while (tricks[n])
+		n++;
+	args = NEWN(&r->a, str, n + 1);
+	args[0] = S(MCP_FAKE);
+	for (size_t i = 0; i < n; i++)
+		args[i + 1] = arena_dup(&r->a, str_of(tricks[i]));
+	*s = (struct mcp_server_cfg){ .name = str_of(name),
+				      .command = str_of(mcp_fake_self()),
+				      .args = { args, n + 1 } };
+	return s;
+}
+
+#define TRICKS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+
+static void go(struct rig *r)
+{
+	struct mcp_manifest m = { .servers = r->servers, .n = r->n };
+	struct mcp_host_opt opt = { .cfg = &r->cfg,
+				    .config = &r->config,
+				    .env = &r->env,
+				    .save_tools = save_tools,
+				    .load_tools = load_tools,
+				    .on_change = on_change,
+				    .arg = r,
+				    .roots = S("/srv/work space") };
+	struct err e = { 0 };
+
+	if (mcp_host_start(&r->host, &opt, &m, &e) < 0)
+		fail_msg("%s", e.msg);
+}
+
+static void ready(struct rig *r)
+{
+	struct err e = { 0 };
+
+	if (mcp_host_ready(r->host, soon(), NULL, &e) < 0)
+		fail_msg("not ready: %s", e.msg);
+}
+
+static struct mcp_server_status status_of(struct rig *r, const char *name)
+{
+	struct mcp_server_status *v;
+	size_t n;
+
+	mcp_host_status(r->host, &r->a, &v, &n);
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].name, str_of(name)))
+			return v[i];
+	fail_msg("no server %s", name);
+	return (struct mcp_server_status){ 0 };
+}
+
+static bool listed(struct rig *r, const char *name)
+{
+	struct mcp_catalog c;
+
+	mcp_host_catalog(r->host, &r->a, &c);
+	for (size_t i = 0; i < c.n; i++)
+		if (str_eq(c.tools[i].name, str_of(name)))
+			return true;
+	return false;
+}
+
+/* A call that has to come back well. */
+static str call(struct rig *r, const char *server, const char *tool, const char *args)
+{
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	if (mcp_host_call(r->host, str_of(server), str_of(tool), str_of(args), NULL, &r->a,
+			  &result, NULL, &e) < 0)
+		fail_msg("%s: %s", tool, e.msg);
+	assert_true(result.text.n > 0);
+	return result.text;
+}
+
+static int call_rc(struct rig *r, const char *server, const char *tool, const char *args,
+		   struct mcp_result *result, const struct cancel *c, struct err *e)
+{
+	return mcp_host_call(r->host, str_of(server), str_of(tool), str_of(args), NULL, &r->a,
+			     result, c, e);
+}
+
+#define assert_text(s, text)                                                                   \
+	do {                                                                                   \
+		str got_ = (s);                                                                \
+		if (!str_eq(got_, str_of(text)))                                               \
+			fail_msg("got \"%.*s\"", STRF(got_));                                  \
+	} while (0)
+
+/* Wait, watching the thing itself, until ok(); the watchdog is generous. */
+#define await(ok)                                                                              \
+	for (int64_t until_ = soon(); !(ok);)                                                  \
+		if (clock_mono_ms() > until_ || wait_ms(5, NULL, NULL) < 0)                    \
+	fail_msg("never: %s", #ok)
+
+static void a_call_goes_out_and_its_answer_comes_back(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_int_equal(status_of(&r, "one").state, MCP_READY);
+	assert_text(status_of(&r, "one").note, "fake 1.0, 2025-11-25");
+	assert_text(call(&r, "one", "echo", "{\"text\":\n\"a\\nb\"\r\n}"), "a\nb");
+	assert_int_equal(call_rc(&r, "one", "fail", "", &result, NULL, &e), OK);
+	assert_true(result.failed);
+	assert_text(result.text, "tool error: no such file");
+	assert_int_equal(call_rc(&r, "one", "rpc_error", "null", &result, NULL, &e), OK);
+	assert_true(result.failed);
+	assert_text(result.text, "tool error: Unknown tool: rpc_error (code -32602)");
+}
+
+static void bad_arguments_and_names_are_refused_before_anything_is_sent(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	add(&r, "few", TRICKS())->exclude = (struct str_list){ &S("f*"), 1 };
+	go(&r);
+	ready(&r);
+	assert_int_equal(call_rc(&r, "one", "echo", "[1]", &result, NULL, &e), E_INVAL);
+	assert_true(result.not_sent);
+	assert_int_equal(call_rc(&r, "one", "echo", "{\"a\":", &result, NULL, &e), E_INVAL);
+	assert_int_equal(call_rc(&r, "two", "echo", "{}", &result, NULL, &e), E_NOENT);
+	assert_string_equal(e.msg, "there is no server \"two\"");
+	assert_int_equal(call_rc(&r, "few", "fail", "{}", &result, NULL, &e), E_NOENT);
+	assert_true(result.not_sent);
+	assert_false(listed(&r, "few__fail"));
+	assert_true(listed(&r, "few__echo"));
+	assert_true(listed(&r, "one__fail"));
+}
+
+static void noise_floods_and_slow_writes_do_not_disturb(void **state)
+{
+	const char *const *const tricks[] = {
+		TRICKS("noise", "flood"),
+		TRICKS("crlf"),
+		TRICKS("trickle"),
+		TRICKS("twice"),
+		TRICKS("early-changed", "noise", "crlf"),
+	};
+	static const char *const names[] = { "a", "b", "c", "d", "e" };
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	for (size_t i = 0; i < COUNT(tricks); i++)
+		add(&r, names[i], tricks[i]);
+	go(&r);
+	ready(&r);
+	for (size_t i = 0; i < COUNT(tricks); i++) {
+		assert_int_equal(status_of(&r, names[i]).state, MCP_READY);
+		assert_text(call(&r, names[i], "echo", "{\"text\":\"x\"}"), "x");
+	}
+}
+
+static void every_revision_of_the_era_is_spoken_and_another_is_refused(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "a", TRICKS("revision=2024-11-05"));
+	add(&r, "b", TRICKS("revision=2025-03-26"));
+	add(&r, "c", TRICKS("revision=2025-06-18"));
+	add(&r, "d", TRICKS("revision=1999-01-01"));
+	add(&r, "e", TRICKS("init-error"));
+	go(&r);
+	ready(&r);
+	assert_text(status_of(&r, "a").note, "fake 1.0, 2024-11-05");
+	assert_text(call(&r, "b", "echo", "{\"text\":\"x\"}"), "x");
+	assert_text(call(&r, "c", "echo", "{\"text\":\"x\"}"), "x");
+	assert_int_equal(status_of(&r, "d").state, MCP_FAILED);
+	assert_text(
+		status_of(&r, "d").note,
+		"the server speaks protocol revision \"1999-01-01\", which is not known here");
+	assert_int_equal(call_rc(&r, "d", "echo", "{}", &result, NULL, &e), E_NOENT);
+	assert_true(result.not_sent);
+	assert_non_null(strstr(e.msg, "1999-01-01"));
+	assert_text(status_of(&r, "e").note, "initialize was refused: not today");
+}
+
+static void bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_one(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.cfg.start_timeout_ms = 300;
+	add(&r, "silent", TRICKS("silent"));
+	add(&r, "gone", TRICKS())->command = S("/nonexistent");
+	add(&r, "exits", TRICKS("exit=1"));
+	add(&r, "good", TRICKS());
+	go(&r);
+	assert_text(call(&r, "good", "echo", "{\"text\":\"x\"}"), "x");
+	ready(&r);
+	assert_int_equal(status_of(&r, "silent").state, MCP_FAILED);
+	assert_text(status_of(&r, "silent").note, "no answer to initialize within 300 ms");
+	assert_int_equal(status_of(&r, "gone").state, MCP_FAILED);
+	assert_non_null(strstr(status_of(&r, "gone").note.p, "/nonexistent"));
+	assert_text(status_of(&r, "exits").note, "exit 1; stderr: cannot find my key");
+	await(status_of(&r, "exits").restarts >= 1);
+	assert_int_equal(status_of(&r, "good").restarts, 0);
+}
+
+static void pages_are_merged_and_endless_ones_end(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	add(&r, "pages", TRICKS("page=3"));
+	add(&r, "loop", TRICKS("page-loop"));
+	add(&r, "many", TRICKS("many=3000", "page=100"));
+	add(&r, "none", TRICKS("no-tools"));
+	go(&r);
+	ready(&r);
+	assert_int_equal(status_of(&r, "pages").listed, 16);
+	assert_int_equal(status_of(&r, "loop").listed, 16);
+	assert_int_equal(status_of(&r, "many").listed, 3000);
+	assert_int_equal(status_of(&r, "none").listed, 0);
+	assert_int_equal(status_of(&r, "none").state, MCP_READY);
+	assert_true(listed(&r, "pages__raw"));
+	assert_true(listed(&r, "many__tool2999"));
+}
+
+static size_t lines_with(struct rig *r, const char *file, const char *what)
+{
+	str text, rest, line;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	assert_int_equal(file_read(&text, &r->a, file, 64 << 20, &e), OK);
+	for (rest = text; rest.n;) {
+		line = str_cut(&rest, '\n');
+		n += str_has(line, str_of(what));
+	}
+	return n;
+}
+
+static void a_burst_of_list_changed_leads_to_one_or_two_lists(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *log;
+
+	rig_init(&r);
+	log = arena_fmt(&r.a, "%s/log", r.dir).p;
+	add(&r, "one", TRICKS("changed=20", arena_fmt(&r.a, "log=%s", log).p));
+	go(&r);
+	await(listed(&r, "one__late"));
+	assert_text(call(&r, "one", "late", "{}"), "better late");
+	assert_in_range(lines_with(&r, log, "tools/list"), 1, 3);
+}
+
+static void questions_of_the_server_are_answered_even_before_the_handshake(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	add(&r, "one", TRICKS("ask-first"));
+	go(&r);
+	ready(&r);
+	assert_text(call(&r, "one", "replies", "{}"),
+		    "R\"p\"{}\n"
+		    "R1{\"roots\":[{\"uri\":\"file:///srv/work%20space\",\"name\":\"work "
+		    "space\"}]}\n"
+		    "E2{\"code\":-32601,\"message\":\"this client does not serve "
+		    "sampling/createMessage\"}\n"
+		    "R3{}\n");
+}
+
+static void a_cancelled_call_ends_at_once_and_the_server_is_told(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	SCOPED(cancel_done) struct cancel c;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_int_equal(cancel_init(&c, NULL, 50, &e), OK);
+	assert_int_equal(call_rc(&r, "one", "hang", "{}", &result, &c, &e), E_TIMEOUT);
+	assert_false(result.not_sent);
+	await(str_has(call(&r, "one", "seen", "{}"), S("\"reason\":\"timed out\"")));
+	cancel_fire(&c, CANCEL_USER);
+	assert_int_equal(call_rc(&r, "one", "hang", "{}", &result, &c, &e), E_CANCELED);
+	assert_true(result.not_sent);
+	assert_text(call(&r, "one", "echo", "{\"text\":\"still there\"}"), "still there");
+}
+
+static void a_call_ends_at_the_limit_of_its_server(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS())->timeout_ms = 60;
+	go(&r);
+	ready(&r);
+	assert_int_equal(call_rc(&r, "one", "hang", "{}", &result, NULL, &e), E_TIMEOUT);
+	assert_string_equal(e.msg, "no answer from server \"one\" within 60 ms");
+	assert_int_equal(status_of(&r, "one").restarts, 0);
+}
+
+struct steps {
+	int n;
+	double done, total;
+	char last[32];
+};
+
+static void on_progress(void *arg, double done, double total, str message)
+{
+	struct steps *s = arg;
+
+	s->n++;
+	s->done = done;
+	s->total = total;
+	(void)snprintf(s->last, sizeof(s->last), "%.*s", STRF(message));
+}
+
+static void progress_reaches_the_caller(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct steps steps = { 0 };
+	struct mcp_progress progress = { on_progress, &steps };
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	/* The notices may all come with the answer, which then is all that is seen. */
+	for (int i = 0; i < 200 && !steps.n; i++)
+		assert_int_equal(mcp_host_call(r.host, S("one"), S("progress"), S("{\"n\":50}"),
+					       &progress, &r.a, &result, NULL, &e),
+				 OK);
+	assert_text(result.text, "with token");
+	assert_true(steps.n > 0);
+	assert_true(steps.done >= 1 && steps.total == 50);
+	assert_true(strncmp(steps.last, "step ", 5) == 0);
+	assert_text(call(&r, "one", "progress", "{}"), "no token");
+}
+
+static void big_answers_come_whole_and_too_big_ones_fail_alone(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+	str text;
+
+	rig_init(&r);
+	r.cfg.line_max = 4 << 20;
+	add(&r, "one", TRICKS("crlf"));
+	go(&r);
+	ready(&r);
+	text = call(&r, "one", "big", "{\"n\":1000000}");
+	assert_int_equal(text.n, 3000000);
+	assert_true(utf_valid(text));
+	assert_int_equal(call_rc(&r, "one", "huge", "{\"n\":2000000}", &result, NULL, &e), OK);
+	assert_true(result.failed);
+	assert_non_null(strstr(result.text.p, "over the limit of 4194304 bytes"));
+	assert_int_equal(
+		call_rc(&r, "one", "huge", "{\"n\":2000000,\"tail\":false}", &result, NULL, &e),
+		OK);
+	assert_true(result.failed);
+	assert_text(call(&r, "one", "echo", "{\"text\":\"next\"}"), "next");
+	assert_int_equal(status_of(&r, "one").restarts, 0);
+}
+
+static void a_server_that_dies_in_a_call_fails_it_and_is_started_again(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_int_equal(call_rc(&r, "one", "die", "{}", &result, NULL, &e), E_IO);
+	assert_false(result.not_sent);
+	assert_string_equal(e.msg, "server \"one\": exit 3; stderr: dying");
+	assert_true(listed(&r, "one__echo"));
+	/* The next call waits for the new life, and is no failure. */
+	assert_text(call(&r, "one", "echo", "{\"text\":\"back\"}"), "back");
+	assert_int_equal(status_of(&r, "one").restarts, 1);
+}
+
+static void a_failing_tool_does_not_restart_its_server(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct err e = { 0 };
+	str pid;
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	pid = call(&r, "one", "pid", "{}");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(call_rc(&r, "one", "fail", "{}", &result, NULL, &e), OK);
+		assert_int_equal(call_rc(&r, "one", "nonsense", "{}", &result, NULL, &e), OK);
+	}
+	assert_true(str_eq(pid, call(&r, "one", "pid", "{}")));
+}
+
+static void a_hung_idle_server_is_found_and_started_again(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	SCOPED(cancel_done) struct cancel c;
+	struct mcp_result result;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	r.cfg.ping_interval_ms = 200;
+	add(&r, "mute", TRICKS("no-ping"));
+	add(&r, "stuck", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_int_equal(cancel_init(&c, NULL, 30, &e), OK);
+	assert_int_equal(call_rc(&r, "stuck", "freeze", "{}", &result, &c, &e), E_TIMEOUT);
+	await(status_of(&r, "mute").restarts >= 1);
+	await(status_of(&r, "stuck").restarts >= 1);
+	assert_text(call(&r, "stuck", "echo", "{\"text\":\"again\"}"), "again");
+}
+
+static void a_live_idle_server_is_left_alone(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *log;
+	str pid;
+
+	rig_init(&r);
+	r.cfg.ping_interval_ms = 100;
+	log = arena_fmt(&r.a, "%s/log", r.dir).p;
+	add(&r, "one", TRICKS(arena_fmt(&r.a, "log=%s", log).p));
+	go(&r);
+	ready(&r);
+	pid = call(&r, "one", "pid", "{}");
+	await(lines_with(&r, log, "\"ping\"") >= 4);
+	assert_true(str_eq(pid, call(&r, "one", "pid", "{}")));
+}
+
+/* A frame that fills the pipe of a server which does not read: the caller may leave, the
+ * frame may not be cut, and the server's own limit ends it. */
+static void a_server_that_stops_reading_is_dead_after_its_limit(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	SCOPED(cancel_done) struct cancel c;
+	SCOPED(cancel_done) struct cancel late;
+	struct mcp_result result;
+	struct err e = { 0 };
+	struct buf args;
+
+	rig_init(&r);
+	add(&r, "one", TRICKS())->timeout_ms = 1000;
+	go(&r);
+	ready(&r);
+	args = buf_in(&r.a, 4 << 20);
+	buf_add(&args, S("{\"text\":\""));
+	for (int i = 0; i < 100000; i++)
+		buf_add(&args, S("xxxxxxxxxx"));
+	buf_add(&args, S("\"}"));
+	assert_int_equal(cancel_init(&c, NULL, 100, &e), OK);
+	assert_int_equal(call_rc(&r, "one", "freeze", "{}", &result, &c, &e), E_TIMEOUT);
+	assert_int_equal(cancel_init(&late, NULL, 100, &e), OK);
+	assert_int_equal(mcp_host_call(r.host, S("one"), S("echo"), buf_str(&args), NULL, &r.a,
+				       &result, &late, &e),
+			 E_TIMEOUT);
+	assert_false(result.not_sent);
+	await(status_of(&r, "one").restarts >= 1);
+	assert_text(str_sub(call(&r, "one", "echo", buf_str(&args).p), 0, 3), "xxx");
+}
+
+static void cancels_in_the_middle_of_frames_never_break_the_stream(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *log;
+	struct buf args;
+	struct err e = { 0 };
+	str text, rest;
+
+	rig_init(&r);
+	log = arena_fmt(&r.a, "%s/log", r.dir).p;
+	add(&r, "one", TRICKS(arena_fmt(&r.a, "log=%s", log).p));
+	go(&r);
+	ready(&r);
+	args = buf_in(&r.a, 4 << 20);
+	buf_add(&args, S("{\"text\":\""));
+	for (int i = 0; i < 30000; i++)
+		buf_add(&args, S("xxxxxxxxxx"));
+	buf_add(&args, S("\"}"));
+	for (int i = 0; i < 40; i++) {
+		SCOPED(cancel_done) struct cancel c;
+		struct mcp_result result;
+
+		assert_int_equal(cancel_init(&c, NULL, 1 + i % 4, &e), OK);
+		(void)!mcp_host_call(r.host, S("one"), S("echo"), buf_str(&args), NULL, &r.a,
+				     &result, &c, &e);
+	}
+	assert_text(call(&r, "one", "echo", "{\"text\":\"whole\"}"), "whole");
+	assert_int_equal(status_of(&r, "one").restarts, 0);
+	assert_int_equal(file_read(&text, &r.a, log, 64 << 20, &e), OK);
+	for (rest = text; rest.n;) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct json *v;
+
+		if (json_read(&v, &a, str_cut(&rest, '\n'), &e) < 0)
+			fail_msg("a broken frame: %s", e.msg);
+	}
+}
+
+struct caller {
+	struct rig *r;
+	struct thread thread;
+	int k;
+	bool wrong;
+};
+
+static void *call_many(void *arg)
+{
+	struct caller *c = arg;
+
+	for (int i = 0; i < 100 && !c->wrong; i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		str text = arena_fmt(&a, "%d-%d", c->k, i);
+		struct mcp_result result;
+
+		if (mcp_host_call(c->r->host, i % 2 ? S("one") : S("two"), S("echo"),
+				  arena_fmt(&a, "{\"text\":\"%.*s\"}", STRF(text)), NULL, &a,
+				  &result, NULL, NULL) < 0 ||
+		    !str_eq(result.text, text))
+			c->wrong = true;
+	}
+	return NULL;
+}
+
+static void calls_from_many_threads_get_their_own_answers(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct caller callers[16];
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	add(&r, "two", TRICKS());
+	go(&r);
+	for (int i = 0; i < 16; i++) {
+		callers[i] = (struct caller){ .r = &r, .k = i };
+		assert_int_equal(thread_start(&callers[i].thread, "caller", call_many,
+					      &callers[i], NULL),
+				 OK);
+	}
+	for (int i = 0; i < 16; i++)
+		thread_join(&callers[i].thread);
+	for (int i = 0; i < 16; i++)
+		assert_false(callers[i].wrong);
+}
+
+static void the_child_gets_no_secret_and_what_the_manifest_gives(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	static const str given[] = { { "GIVEN=yes", 9 } };
+	str strict, inherited;
+
+	rig_init(&r);
+	add(&r, "strict", TRICKS())->env = (struct str_list){ given, 1 };
+	add(&r, "inherits", TRICKS())->has_inherit_env = true;
+	r.servers[1].inherit_env = true;
+	go(&r);
+	ready(&r);
+	strict = call(&r, "strict", "env", "{}");
+	inherited = call(&r, "inherits", "env", "{}");
+	assert_true(str_has(strict, S("PATH=")) && str_has(strict, S("HOME=")));
+	assert_true(str_has(strict, S("GIVEN=yes\n")) && !str_has(strict, S("OTHER=")));
+	assert_true(str_has(inherited, S("OTHER=1\n")) && !str_has(inherited, S("GIVEN")));
+	assert_false(str_has(strict, S("hunter2")) || str_has(inherited, S("hunter2")));
+}
+
+static void the_last_good_list_outlives_the_server(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_result result;
+	struct mcp_catalog before, after;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	mcp_host_catalog(r.host, &r.a, &before);
+	mcp_host_stop(r.host);
+	r.host = NULL;
+	assert_true(r.saved[0].n > 0);
+	r.servers[0].command = S("/nonexistent");
+	go(&r);
+	ready(&r);
+	mcp_host_catalog(r.host, &r.a, &after);
+	assert_int_equal(status_of(&r, "one").state, MCP_FAILED);
+	assert_int_equal(after.n, before.n);
+	assert_true(after.rev == before.rev);
+	assert_int_equal(call_rc(&r, "one", "echo", "{}", &result, NULL, &e), E_NOENT);
+	assert_true(result.not_sent);
+	assert_non_null(strstr(e.msg, "server \"one\" is down: "));
+}
+
+static void reload_leaves_unchanged_servers_running(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_manifest m;
+	struct mcp_result result;
+	struct err e = { 0 };
+	str pid, other;
+
+	rig_init(&r);
+	add(&r, "stays", TRICKS());
+	add(&r, "changes", TRICKS());
+	add(&r, "goes", TRICKS());
+	go(&r);
+	ready(&r);
+	pid = call(&r, "stays", "pid", "{}");
+	other = call(&r, "changes", "pid", "{}");
+	r.servers[1].tools_prefix = S("renamed");
+	r.n = 2;
+	add(&r, "comes", TRICKS());
+	m = (struct mcp_manifest){ .servers = r.servers, .n = r.n };
+	assert_int_equal(mcp_host_reload(r.host, &m, &e), OK);
+	ready(&r);
+	assert_true(str_eq(pid, call(&r, "stays", "pid", "{}")));
+	assert_false(str_eq(other, call(&r, "changes", "pid", "{}")));
+	assert_text(call(&r, "comes", "echo", "{\"text\":\"new\"}"), "new");
+	assert_int_equal(call_rc(&r, "goes", "echo", "{}", &result, NULL, &e), E_NOENT);
+	assert_true(listed(&r, "renamed__echo") && !listed(&r, "changes__echo"));
+	assert_false(listed(&r, "goes__echo"));
+}
+
+static void waiting_for_readiness_ends_at_its_limit(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "silent", TRICKS("silent"));
+	go(&r);
+	assert_int_equal(mcp_host_ready(r.host, clock_mono_ms() + 50, NULL, &e), E_TIMEOUT);
+	assert_int_equal(status_of(&r, "silent").state, MCP_STARTING);
+}
+
+static void a_server_that_ignores_the_end_of_its_input_is_stopped(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	int64_t pid, began;
+	int fd;
+
+	rig_init(&r);
+	add(&r, "one", TRICKS("ignore-eof"));
+	add(&r, "two", TRICKS("ignore-eof"));
+	go(&r);
+	ready(&r);
+	assert_true(str_i64(call(&r, "one", "pid", "{}"), &pid));
+	fd = pidfd_of(pid);
+	began = clock_mono_ms();
+	mcp_host_stop(r.host);
+	r.host = NULL;
+	await_end(fd);
+	(void)close(fd);
+	assert_true(clock_mono_ms() - began < TEST_MS);
+}
+
+static void stop_ends_the_calls_that_are_open(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct caller c = { .r = &r };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	add(&r, "two", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_int_equal(thread_start(&c.thread, "caller", call_many, &c, NULL), OK);
+	mcp_host_stop(r.host);
+	thread_join(&c.thread);
+	r.host = NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_goes_out_and_its_answer_comes_back),
+		cmocka_unit_test(bad_arguments_and_names_are_refused_before_anything_is_sent),
+		cmocka_unit_test(noise_floods_and_slow_writes_do_not_disturb),
+		cmocka_unit_test(every_revision_of_the_era_is_spoken_and_another_is_refused),
+		cmocka_unit_test(
+			bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_one),
+		cmocka_unit_test(pages_are_merged_and_endless_ones_end),
+		cmocka_unit_test(a_burst_of_list_changed_leads_to_one_or_two_lists),
+		cmocka_unit_test(
+			questions_of_the_server_are_answered_even_before_the_handshake),
+		cmocka_unit_test(a_cancelled_call_ends_at_once_and_the_server_is_told),
+		cmocka_unit_test(a_call_ends_at_the_limit_of_its_server),
+		cmocka_unit_test(progress_reaches_the_caller),
+		cmocka_unit_test(big_answers_come_whole_and_too_big_ones_fail_alone),
+		cmocka_unit_test(a_server_that_dies_in_a_call_fails_it_and_is_started_again),
+		cmocka_unit_test(a_failing_tool_does_not_restart_its_server),
+		cmocka_unit_test(a_hung_idle_server_is_found_and_started_again),
+		cmocka_unit_test(a_live_idle_server_is_left_alone),
+		cmocka_unit_test(a_server_that_stops_reading_is_dead_after_its_limit),
+		cmocka_unit_test(cancels_in_the_middle_of_frames_never_break_the_stream),
+		cmocka_unit_test(calls_from_many_threads_get_their_own_answers),
+		cmocka_unit_test(the_child_gets_no_secret_and_what_the_manifest_gives),
+		cmocka_unit_test(the_last_good_list_outlives_the_server),
+		cmocka_unit_test(reload_leaves_unchanged_servers_running),
+		cmocka_unit_test(waiting_for_readiness_ends_at_its_limit),
+		cmocka_unit_test(a_server_that_ignores_the_end_of_its_input_is_stopped),
+		cmocka_unit_test(stop_ends_the_calls_that_are_open),
+	};
+	struct err e = { 0 };
+	int fd;
+
+	if (argc > 1 && strcmp(argv[1], MCP_FAKE) == 0)
+		return mcp_fake_main(argc - 2, argv + 2);
+	if (spawner_start(&e) < 0 || signals_open(&fd, &e) < 0) {
+		(void)fprintf(stderr, "%s\n", e.msg);
+		return 1;
+	}
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	spawner_stop();
+	(void)close(fd);
+	return failed;
+}
