@@ -43,11 +43,13 @@ static void small_blocks_fill_chunks_without_touching(void **state)
 	size_t *blocks[20000];
 
 	for (size_t i = 0; i < COUNT(blocks); i++) {
-		blocks[i] = NEWN(&a, size_t, 2 + i % 5);
-		blocks[i][0] = blocks[i][1] = i;
+		blocks[i] = NEWN(&a, size_t, 2 + 2 * (i % 4));
+		for (size_t k = 0; k < 2 + 2 * (i % 4); k++)
+			blocks[i][k] = i;
 	}
 	for (size_t i = 0; i < COUNT(blocks); i++)
-		assert_true(blocks[i][0] == i && blocks[i][1] == i);
+		for (size_t k = 0; k < 2 + 2 * (i % 4); k++)
+			assert_int_equal(blocks[i][k], i);
 }
 
 static void used_counts_what_was_handed_out(void **state)
