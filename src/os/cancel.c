@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 
+#include <assert.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ void cancel_fire(struct cancel *c, enum cancel_reason reason)
 	int none = CANCEL_NONE;
 	uint64_t one = 1;
 
+	assert(reason != CANCEL_NONE);
 	if (atomic_compare_exchange_strong(&c->reason, &none, (int)reason))
 		(void)!write(c->fd, &one, sizeof one);
 }
