@@ -96,8 +96,9 @@ static bool about_opaque(const struct refusal *r)
 /* Some argument is refused, but which? */
 static bool about_some_field(const struct refusal *r)
 {
-	return SAYS(r, "unrecognized", "unrecognised", "unknown", "unexpected", "extra inputs",
-		    "extra_forbidden", "additional propert", "not permitted");
+	return SAYS(r, "unrecognized", "unrecognised", "unknown", "unexpected key",
+		    "unexpected field", "unexpected param", "unexpected arg", "unexpected prop",
+		    "extra inputs", "extra_forbidden", "additional propert", "not permitted");
 }
 
 static bool about_schema(const struct refusal *r)

@@ -85,15 +85,15 @@ int stream_feed(struct stream *s, str chunk, struct err *e)
 
 	if (!s->sniffed) {
 		str begin = str_trim(chunk);
-		if (!begin.n)
-			return 0;
-		s->sniffed = true;
-		s->is_json = begin.p[0] == '{' || begin.p[0] == '[';
-	}
-	if (s->is_json) {
+		s->sniffed = begin.n > 0;
+		s->is_json = begin.n && (begin.p[0] == '{' || begin.p[0] == '[');
+		if (!s->sniffed || s->is_json) /* blank so far: it may become either */
+			buf_add(&s->json, chunk);
+	} else if (s->is_json) {
 		buf_add(&s->json, chunk);
-		return s->json.full ? err_set(e, E_LIMIT, "answer too long") : 1;
 	}
+	if (s->is_json)
+		return s->json.full ? err_set(e, E_LIMIT, "answer too long") : 1;
 	s->answer.progress = false;
 	if ((rc = sse_feed(&s->sse, chunk, e)) < 0)
 		return rc;
