@@ -33,6 +33,7 @@ static void snapshot_free(struct snapshot *s)
 {
 	struct arena a = s->arena;
 
+	config_free(s->own);
 	arena_free(&a);
 }
 
@@ -82,13 +83,14 @@ void agent_snapshot_put(struct agent *ag, struct snapshot *s)
 		snapshot_free(s);
 }
 
-int agent_reload(struct agent *ag, const struct config *cfg, struct err *e)
+int agent_reload(struct agent *ag, struct config *cfg, struct err *e)
 {
 	struct snapshot *s;
 	int rc = snapshot_new(&s, cfg, e);
 
 	if (rc < 0)
 		return rc;
+	s->own = cfg;
 	pthread_mutex_lock(&ag->lock);
 	struct snapshot *old = ag->now;
 	ag->now = s;

@@ -37,9 +37,9 @@ struct agent;
 int agent_open(struct agent **out, const struct agent_opt *opt, struct err *e) MUSTUSE;
 void agent_close(struct agent *ag);
 
-/* Read the persona again and take cfg (borrowed until the next reload or close, and by
- * running turns until they end) for later turns.  On an error the old ones stay. */
-int agent_reload(struct agent *ag, const struct config *cfg, struct err *e) MUSTUSE;
+/* Read the persona again and take cfg over (it is freed with the last turn that uses it)
+ * for later turns.  On an error the old ones stay, and cfg is still the caller's. */
+int agent_reload(struct agent *ag, struct config *cfg, struct err *e) MUSTUSE;
 
 /* Run a claimed turn to its end: answer and outbox row (kind reply) are committed.  OK: the
  * turn is finished, whatever became of it.  E_CANCELED: shutdown; it was released and will

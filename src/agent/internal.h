@@ -12,6 +12,7 @@
 struct snapshot {
 	struct arena arena;
 	const struct config *cfg;
+	struct config *own; /* cfg, when it is freed with the snapshot */
 	str persona;
 	int refs; /* under agent.lock */
 };

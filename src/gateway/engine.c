@@ -1,0 +1,222 @@
+/*
+ * Opening and closing the parts in order.  Every part copes with being closed when it was
+ * never opened, so a failed start unwinds through the same function as a clean stop.
+ */
+#include "gateway/engine.h"
+
+#include "os/clock.h"
+#include "os/log.h"
+#include "store/state.h"
+#include "tools/mcp_source.h"
+
+/* The host keeps a server's last good tool list through these. */
+static int save_tools(void *arg, str server, str json, struct err *e)
+{
+	struct engine *g = arg;
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, g->store, &g->root, e)) < 0 ||
+	    (rc = store_tools_set(&tx, server, json, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+static str load_tools(void *arg, str server, struct arena *a)
+{
+	struct engine *g = arg;
+	struct err e = { 0 };
+	str json = { 0 };
+
+	if (store_tools_get(g->store, server, a, &json, &e) < 0)
+		log_warn("mcp.tools_unread", "server=%.*s err=%.*s", STRF(server),
+			 STRF(log_q(a, str_of(e.msg))));
+	return json;
+}
+
+static bool own_file(void *arg, uint64_t dev, uint64_t ino)
+{
+	return store_is_own_file(((struct engine *)arg)->store, dev, ino);
+}
+
+static int load_manifest(struct mcp_manifest *m, struct arena *a, const struct config *cfg,
+			 struct err *e)
+{
+	*m = (struct mcp_manifest){ 0 };
+	if (cfg->mcp.manifest.n == 0)
+		return OK;
+	int rc = mcp_manifest_load(m, a, cfg->mcp.manifest.p, cfg->mcp.manifest_optional, e);
+	for (size_t i = 0; rc == OK && i < m->warnings.n; i++)
+		log_warn("mcp.manifest", "warning=%.*s", STRF(log_q(a, m->warnings.v[i])));
+	return rc;
+}
+
+static int open_host(struct engine *g, struct err *e)
+{
+	struct mcp_host_opt opt = {
+		.cfg = &g->cfg->mcp,
+		.config = g->cfg,
+		.env = g->env,
+		.save_tools = save_tools,
+		.load_tools = load_tools,
+		.arg = g,
+		.roots = g->cfg->agent.workspace,
+	};
+	struct mcp_manifest m;
+	int rc = load_manifest(&m, &g->arena, g->cfg, e);
+
+	if (rc < 0)
+		return rc;
+	return mcp_host_start(&g->host, &opt, &m, e);
+}
+
+static int open_tools(struct engine *g, struct err *e)
+{
+	struct tools_opt opt = {
+		.fs = &g->cfg->fs,
+		.policy = &g->cfg->policy,
+		.limits = &g->cfg->limits,
+		.workspace = g->cfg->agent.workspace,
+		.own_file = own_file,
+		.own_arg = g,
+		.mcp = &g->mcp_source,
+		.secrets = g->cfg->secrets,
+		.secrets_n = g->cfg->secrets_n,
+	};
+
+	tools_mcp_source(&g->mcp_source, g->host);
+	return tools_open(&g->tools, &opt, e);
+}
+
+static int open_model(struct engine *g, struct err *e)
+{
+	const struct http_cfg *h = &g->cfg->http;
+	struct http_opt opt = {
+		.ca_file = h->ca_file.p,
+		.http_proxy = h->http_proxy.p,
+		.https_proxy = h->https_proxy.p,
+		.all_proxy = h->all_proxy.p,
+		.no_proxy = h->no_proxy.p,
+		.user_agent = "gantry",
+	};
+	int rc = http_pool_open(&g->pool, &opt, e);
+
+	return rc < 0 ? rc : model_open(&g->model, &g->cfg->model, g->pool, e);
+}
+
+/* A daemon takes over what an earlier one left: children first, then turns. */
+static int recover(struct engine *g, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct stale_child *v;
+	size_t n;
+	int64_t turns;
+	int rc = store_stale_children(g->store, &a, &v, &n, e);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		if (proc_kill_stale(v[i].boot_id, v[i].pid, v[i].start_time))
+			log_info("child.killed", "pid=%lld left by an earlier run",
+				 (long long)v[i].pid);
+	if ((rc = store_recover(g->store, &g->root, &turns, e)) < 0)
+		return rc;
+	if (turns)
+		log_info("turns.recovered", "n=%lld", (long long)turns);
+	return OK;
+}
+
+static int open_parts(struct engine *g, const struct engine_opt *opt, struct err *e)
+{
+	int rc;
+
+	if ((rc = store_open(&g->store, &g->cfg->store, opt->mode, &g->root, e)) < 0)
+		return rc;
+	if (opt->mode == STORE_DAEMON && (rc = recover(g, e)) < 0)
+		return rc;
+	if (opt->model && (rc = open_model(g, e)) < 0)
+		return rc;
+	if ((rc = open_host(g, e)) < 0 || (rc = open_tools(g, e)) < 0)
+		return rc;
+	struct agent_opt ag = {
+		.cfg = g->cfg,
+		.store = g->store,
+		.model = g->model,
+		.tools = g->tools,
+		.host = g->host,
+		.version = opt->version,
+	};
+	return agent_open(&g->agent, &ag, e);
+}
+
+int engine_open(struct engine *g, const struct config *cfg, const struct env *env,
+		const struct engine_opt *opt, struct err *e)
+{
+	int rc;
+
+	*g = (struct engine){ .cfg = cfg, .env = env };
+	g->root.fd = g->stop.fd = g->inbox.fd = g->outbox.fd = g->control.fd = -1;
+	turns_init(&g->turns);
+	if ((rc = cancel_init(&g->root, NULL, 0, e)) < 0 ||
+	    (rc = cancel_init(&g->stop, &g->root, 0, e)) < 0 ||
+	    (rc = bell_init(&g->inbox, e)) < 0 || (rc = bell_init(&g->outbox, e)) < 0 ||
+	    (rc = bell_init(&g->control, e)) < 0 || (rc = open_parts(g, opt, e)) < 0)
+		engine_close(g);
+	return rc;
+}
+
+void engine_close(struct engine *g)
+{
+	agent_close(g->agent);
+	tools_close(g->tools);
+	mcp_host_stop(g->host);
+	model_close(g->model);
+	http_pool_close(g->pool);
+	store_close(g->store);
+	bell_done(&g->control);
+	bell_done(&g->outbox);
+	bell_done(&g->inbox);
+	cancel_done(&g->stop);
+	cancel_done(&g->root);
+	turns_done(&g->turns);
+	arena_free(&g->arena);
+}
+
+int engine_reload(struct engine *g, struct config *cfg, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_manifest m;
+	int rc = load_manifest(&m, &a, cfg, e);
+
+	if (rc < 0)
+		return rc;
+	if ((rc = mcp_host_reload(g->host, &m, e)) < 0)
+		return rc;
+	return agent_reload(g->agent, cfg, e);
+}
+
+int engine_check_schema(struct engine *g, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t max = g->cfg->limits.tool_schema_max_tokens;
+	struct toolset set;
+
+	if (max <= 0)
+		return OK;
+	int rc = mcp_host_ready(g->host, clock_mono_ms() + g->cfg->mcp.start_timeout_ms,
+				&g->root, e);
+	if (rc < 0 && rc != E_TIMEOUT)
+		return rc;
+	tools_snapshot(g->tools, &a, &set);
+	int64_t est = toolset_tokens(&set);
+	log_info("tools.schema", "tools=%zu est_tokens=%lld max_tokens=%lld", set.n,
+		 (long long)est, (long long)max);
+	if (est > max)
+		return err_set(e, E_LIMIT,
+			       "TOOL_SCHEMA_MAX_TOKENS: the published tools need about %lld "
+			       "tokens, the "
+			       "limit is %lld; publish fewer (tools/exclude in the manifest) "
+			       "or raise it",
+			       (long long)est, (long long)max);
+	return OK;
+}

@@ -1,0 +1,316 @@
+/*
+ * The daemon's life: start in order, wait for signals, stop in reverse order.
+ *
+ *	start   workers, deliverers, clock, channel (the engine is open already)
+ *	stop    channel, no new claims, grace for running turns, SHUTDOWN, deliverers, clock
+ *
+ * Main is the only thread that waits for signals; a second one ends the process at once.
+ */
+#include "gateway/gateway.h"
+
+#include "agent/slash.h"
+#include "gateway/work.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/signals.h"
+#include "os/thread.h"
+#include "store/inbox.h"
+#include "store/state.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#define WORKERS_MAX 32
+#define DELIVERERS 4
+#define HEARTBEAT_MS 15000
+#define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
+#define FULL_WAIT_MS 5000
+
+struct gateway {
+	struct engine *g;
+	const struct gateway_opt *opt;
+	struct work_opt work;
+	struct thread workers[WORKERS_MAX], deliverers[DELIVERERS], clock;
+	size_t workers_n;
+	struct cancel deliver; /* deliverers and the clock outlive the turns */
+	_Atomic bool input_ended;
+	_Atomic int failed; /* code of a fatal error in a thread */
+};
+
+/* A database error in a worker.  Full is waited out, the rest ends the daemon: the rows are
+ * safe and recovery starts from them. */
+static bool survive(struct gateway *d, const char *who, const struct err *e, int rc)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str why = log_q(&a, str_of(e->msg));
+
+	if (rc == E_CANCELED || rc == E_TIMEOUT)
+		return false;
+	if (rc == E_FULL || rc == E_BUSY) {
+		log_error("disk.full", "who=%s err=%.*s; nothing is lost, free some space", who,
+			  STRF(why));
+		return wait_ms(FULL_WAIT_MS, &d->g->stop, NULL) == OK;
+	}
+	log_error("fatal", "who=%s err=%.*s", who, STRF(why));
+	atomic_store(&d->failed, rc);
+	bell_ring(&d->g->control);
+	return false;
+}
+
+static void *worker_main(void *arg)
+{
+	struct gateway *d = arg;
+	struct engine *g = d->g;
+
+	for (;;) {
+		struct err e = { 0 };
+		int rc = wait_fd(g->inbox.fd, POLLIN, clock_mono_ms() + IDLE_LOOK_MS, &g->stop,
+				 &e);
+		if (cancel_reason(&g->stop) != CANCEL_NONE)
+			return NULL;
+		bell_hear(&g->inbox);
+		while ((rc = work_turn(g, &d->work, NULL, &e)) == OK)
+			;
+		if (rc != E_NOENT && !survive(d, "worker", &e, rc))
+			return NULL;
+	}
+}
+
+static void *deliver_main(void *arg)
+{
+	struct gateway *d = arg;
+	struct engine *g = d->g;
+	int64_t wake_at = 0;
+
+	for (;;) {
+		struct err e = { 0 };
+		int64_t now = clock_now_ms(), ms = IDLE_LOOK_MS;
+		if (wake_at && wake_at - now < ms)
+			ms = wake_at > now ? wake_at - now : 1;
+		int rc = wait_fd(g->outbox.fd, POLLIN, clock_mono_ms() + ms, &d->deliver, &e);
+		if (cancel_reason(&d->deliver) != CANCEL_NONE)
+			return NULL;
+		bell_hear(&g->outbox);
+		while ((rc = work_deliver(g, &d->work, &wake_at, &e)) == OK)
+			bell_ring(&g->outbox); /* perhaps there is more: let another look too */
+		if (rc != E_NOENT && !survive(d, "deliver", &e, rc))
+			return NULL;
+	}
+}
+
+static void *clock_main(void *arg)
+{
+	struct gateway *d = arg;
+
+	for (;;) {
+		SCOPED(store_rollback) struct tx tx = { 0 };
+		struct err e = { 0 };
+		int rc;
+		if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
+		    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK)
+			rc = store_commit(&tx, &e);
+		if (rc < 0 && rc != E_CANCELED)
+			log_warn("heartbeat.failed", "code=%s", err_word(rc));
+		store_rollback(&tx);
+		if (wait_ms(HEARTBEAT_MS, &d->deliver, &e) < 0)
+			return NULL;
+	}
+}
+
+/* What the channel may ask of us. */
+static void up_inbox(void *arg)
+{
+	bell_ring(&((struct gateway *)arg)->g->inbox);
+}
+
+static void up_outbox(void *arg)
+{
+	bell_ring(&((struct gateway *)arg)->g->outbox);
+}
+
+static void up_control(void *arg, str turn_id)
+{
+	struct gateway *d = arg;
+
+	(void)turns_fire(&d->g->turns, turn_id, CANCEL_USER);
+	bell_ring(&d->g->inbox);
+}
+
+static bool up_command(void *arg, str channel, str address, str text, struct arena *a,
+		       str *reply)
+{
+	struct gateway *d = arg;
+
+	return slash_command(d->g->agent, channel, address, text, a, reply);
+}
+
+static void up_end(void *arg)
+{
+	struct gateway *d = arg;
+
+	atomic_store(&d->input_ended, true);
+	bell_ring(&d->g->control);
+}
+
+static int start_threads(struct gateway *d, const struct chan_up *up, struct err *e)
+{
+	int64_t n = d->g->cfg->gateway.max_turns;
+	int rc;
+
+	for (size_t i = 0; i < DELIVERERS; i++)
+		if ((rc = thread_start(&d->deliverers[i], "deliver", deliver_main, d, e)) < 0)
+			return rc;
+	if ((rc = thread_start(&d->clock, "clock", clock_main, d, e)) < 0)
+		return rc;
+	for (; d->workers_n < WORKERS_MAX && (int64_t)d->workers_n < n; d->workers_n++)
+		if ((rc = thread_start(&d->workers[d->workers_n], "worker", worker_main, d,
+				       e)) < 0)
+			return rc;
+	bell_ring(&d->g->inbox); /* what recovery left */
+	bell_ring(&d->g->outbox);
+	return d->opt->channel->start(d->opt->channel, d->g->store, up, &d->g->stop, e);
+}
+
+static void reload(struct gateway *d)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct config *cfg = NULL;
+	struct err e = { 0 };
+	int rc = d->opt->reload ? d->opt->reload(d->opt->arg, &cfg, &e) : E_NOENT;
+
+	if (rc == OK && (rc = engine_reload(d->g, cfg, &e)) < 0)
+		config_free(cfg);
+	if (rc < 0)
+		log_error("reload.failed", "err=%.*s; everything stays as it was",
+			  STRF(log_q(&a, str_of(e.msg))));
+	else
+		log_info("reload.done", "persona and manifest were read again");
+}
+
+/* Is there nothing left to do?  Asked after the input has ended. */
+static bool drained(struct gateway *d)
+{
+	struct err e = { 0 };
+	int64_t ready = 0, pending = 0;
+
+	if (turns_running(&d->g->turns))
+		return false;
+	if (store_inbox_ready(d->g->store, (str){ 0 }, &ready, &e) < 0 ||
+	    store_outbox_pending(d->g->store, (str){ 0 }, &pending, &e) < 0)
+		return true; /* the database is gone: nothing more will happen */
+	return ready == 0 && pending == 0 && turns_running(&d->g->turns) == 0;
+}
+
+/* Until something ends the daemon; the signal, or 0. */
+static int watch(struct gateway *d)
+{
+	struct engine *g = d->g;
+
+	for (;;) {
+		struct pollfd fds[] = { { .fd = d->opt->signals, .events = POLLIN },
+					{ .fd = g->control.fd, .events = POLLIN } };
+		struct err e = { 0 };
+		int signo;
+
+		if (wait_fds(fds, COUNT(fds), 0, &g->root, &e) < 0)
+			return 0;
+		bell_hear(&g->control);
+		while ((signo = signals_next(d->opt->signals)) != 0) {
+			if (signo == SIGTERM || signo == SIGINT)
+				return signo;
+			if (signo == SIGHUP)
+				reload(d);
+		}
+		if (atomic_load(&d->failed))
+			return 0;
+		if (atomic_load(&d->input_ended) && drained(d))
+			return 0;
+	}
+}
+
+/* Running turns get their grace. */
+static void await_turns(struct gateway *d)
+{
+	int64_t until = clock_mono_ms() + d->g->cfg->gateway.grace_ms;
+
+	while (turns_running(&d->g->turns) && !atomic_load(&d->failed)) {
+		if (wait_fd(d->g->control.fd, POLLIN, until, NULL, NULL) < 0)
+			return;
+		bell_hear(&d->g->control);
+	}
+}
+
+/* Answers that are ready still go out, within the grace. */
+static void await_outbox(struct gateway *d)
+{
+	int64_t until = clock_mono_ms() + d->g->cfg->gateway.grace_ms / 2;
+	int64_t pending = 0;
+	struct err e = { 0 };
+
+	while (!atomic_load(&d->failed) && clock_mono_ms() < until) {
+		if (store_outbox_pending(d->g->store, (str){ 0 }, &pending, &e) < 0 ||
+		    pending == 0)
+			return;
+		if (wait_fd(d->g->control.fd, POLLIN, until, NULL, &e) < 0)
+			return;
+		bell_hear(&d->g->control);
+	}
+}
+
+static void stop(struct gateway *d)
+{
+	struct engine *g = d->g;
+
+	cancel_fire(&g->stop, CANCEL_SHUTDOWN);
+	signals_default();
+	d->opt->channel->stop(d->opt->channel);
+	await_turns(d);
+	await_outbox(d);
+	cancel_fire(&g->root, CANCEL_SHUTDOWN);
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		thread_join(&d->workers[i]);
+	cancel_fire(&d->deliver, CANCEL_SHUTDOWN);
+	for (size_t i = 0; i < DELIVERERS; i++)
+		thread_join(&d->deliverers[i]);
+	thread_join(&d->clock);
+}
+
+int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, struct err *e)
+{
+	struct gateway d = {
+		.g = g,
+		.opt = opt,
+		.work = { .channel = opt->channel,
+			  .approver = opt->approver,
+			  .stream = opt->stream },
+		.deliver = { .fd = -1 },
+	};
+	struct chan_up up = {
+		.arg = &d,
+		.on_inbox = up_inbox,
+		.on_outbox = up_outbox,
+		.on_control = up_control,
+		.command = up_command,
+		.control = slash_control,
+		.control_reply = slash_control_reply,
+		.on_end = up_end,
+	};
+	int rc;
+
+	*signo = 0;
+	if ((rc = engine_check_schema(g, e)) < 0 ||
+	    (rc = cancel_init(&d.deliver, NULL, 0, e)) < 0)
+		return rc;
+	rc = start_threads(&d, &up, e);
+	if (rc == OK) {
+		log_info("ready", "channel=%s workers=%zu", opt->channel->name, d.workers_n);
+		*signo = watch(&d);
+	}
+	stop(&d);
+	cancel_done(&d.deliver);
+	if (rc == OK && atomic_load(&d.failed))
+		rc = err_set(e, atomic_load(&d.failed),
+			     "stopped after a fatal error; see the log");
+	log_info("stopped", "signal=%d", *signo);
+	return rc;
+}

@@ -1,0 +1,38 @@
+/*
+ * gateway/turns: which turns run here, and the token of each: the only way to end one from
+ * another thread.
+ *
+ * Threads  any.  A token is left before its frame dies.
+ */
+#ifndef GATEWAY_TURNS_H
+#define GATEWAY_TURNS_H
+
+#include "os/cancel.h"
+#include "os/clock.h"
+#include "base/str.h"
+
+#include <pthread.h>
+
+#define TURNS_MAX 64
+
+struct turns {
+	pthread_mutex_t lock; /* guards slot */
+	struct turn_slot {
+		char id[ID_LEN + 1];
+		struct cancel *token; /* NULL: free */
+	} slot[TURNS_MAX];
+};
+
+void turns_init(struct turns *t);
+void turns_done(struct turns *t);
+
+/* False when all slots are taken. */
+bool turns_enter(struct turns *t, str id, struct cancel *token);
+void turns_leave(struct turns *t, str id);
+
+/* Fire the turn's token; false when it does not run here. */
+bool turns_fire(struct turns *t, str id, enum cancel_reason why);
+
+int turns_running(struct turns *t);
+
+#endif

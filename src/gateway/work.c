@@ -1,0 +1,168 @@
+/*
+ * One turn, one delivery.
+ */
+#include "gateway/work.h"
+
+#include "os/clock.h"
+#include "os/log.h"
+
+#include <string.h>
+
+/* What a turn shows goes to the channel it came from. */
+struct show {
+	struct channel *channel;
+	str address;
+};
+
+static void on_text(void *arg, str so_far)
+{
+	const struct show *s = arg;
+
+	s->channel->live(s->channel, s->address, LIVE_TEXT, so_far);
+}
+
+static void on_trace(void *arg, str line)
+{
+	const struct show *s = arg;
+
+	s->channel->live(s->channel, s->address, LIVE_TRACE, line);
+}
+
+/* Claim, turn and user message: one commit. */
+static int claim(struct engine *g, str only, struct arena *a, struct turn *t, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, g->store, &g->stop, e)) < 0 ||
+	    (rc = store_turn_claim(&tx, only, a, t, e)) < 0)
+		return rc;
+	if (!t->resumed && (rc = agent_turn_begin(g->agent, &tx, t, a, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+/* A control word may have come between the claim and the registry. */
+static void catch_up(struct engine *g, str id, struct cancel *token)
+{
+	bool canceled = false;
+	struct err e = { 0 };
+
+	if (store_turn_canceled(g->store, id, &canceled, &e) == OK && canceled)
+		cancel_fire(token, CANCEL_USER);
+}
+
+int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(cancel_done) struct cancel token = { .fd = -1 };
+	struct turn t;
+	int rc;
+
+	if ((rc = cancel_init(&token, &g->root, 0, e)) < 0 ||
+	    (rc = claim(g, opt->only, &a, &t, e)) < 0)
+		return rc;
+	struct show show = { opt->channel, t.address };
+	struct turn_io io = { .arg = &show, .approver = opt->approver };
+	if (opt->channel) {
+		io.on_trace = on_trace;
+		io.on_text = opt->stream ? on_text : NULL;
+		opt->channel->live(opt->channel, t.address, LIVE_START, (str){ 0 });
+	}
+	if (id)
+		memcpy(id, t.id.p, ID_LEN + 1);
+	bool entered = turns_enter(&g->turns, t.id, &token);
+	catch_up(g, t.id, &token);
+	rc = agent_turn_run(g->agent, &t, &io, &token, e);
+	if (entered)
+		turns_leave(&g->turns, t.id);
+	if (opt->channel)
+		opt->channel->live(opt->channel, t.address, LIVE_STOP, (str){ 0 });
+	/* The session's slot is free, there may be an answer, and main may wait for the end. */
+	bell_ring(&g->outbox);
+	bell_ring(&g->inbox);
+	bell_ring(&g->control);
+	return rc;
+}
+
+/* Take a row, cut it if it is raw, and begin its first piece: one commit. */
+static int take(struct engine *g, const struct work_opt *opt, struct arena *a,
+		struct outbox_row *row, struct piece *piece, int64_t *wake_at_ms, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct channel *ch = opt->channel;
+	struct piece_new *pieces;
+	size_t n;
+	int rc;
+
+	if ((rc = store_begin(&tx, g->store, &g->root, e)) < 0 ||
+	    (rc = store_outbox_next(&tx, str_of(ch->name), opt->only, a, row, wake_at_ms, e)) <
+		    0)
+		return rc;
+	if (row->raw && ((rc = ch->render(ch, row, a, &pieces, &n, e)) < 0 ||
+			 (rc = store_outbox_split(&tx, row->id, pieces, n, e)) < 0))
+		return rc;
+	rc = store_piece_begin(&tx, row->id, a, piece, e);
+	if (rc < 0 && rc != E_NOENT)
+		return rc;
+	bool empty = rc == E_NOENT;
+	if ((rc = store_commit(&tx, e)) < 0)
+		return rc;
+	piece->id = empty ? 0 : piece->id;
+	return OK;
+}
+
+static enum piece_end end_of(enum send_end end)
+{
+	static const enum piece_end map[] = {
+		[SEND_OK] = PIECE_SENT,
+		[SEND_RETRY] = PIECE_RETRY,
+		[SEND_UNKNOWN] = PIECE_UNKNOWN,
+		[SEND_DEAD] = PIECE_DEAD,
+	};
+
+	return map[end];
+}
+
+/* Record how a piece ended and begin the next one: one commit.  piece->id 0: none left. */
+static int next_piece(struct engine *g, const struct outbox_row *row, struct piece *piece,
+		      const struct send_result *sent, struct arena *a, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int64_t at = sent->end == SEND_RETRY ? clock_now_ms() + sent->retry_after_ms : 0;
+	int rc;
+
+	if ((rc = store_begin(&tx, g->store, NULL, e)) < 0 ||
+	    (rc = store_piece_end(&tx, piece->id, end_of(sent->end), sent->remote_id,
+				  sent->error, at, e)) < 0)
+		return rc;
+	piece->id = 0;
+	if (sent->end == SEND_RETRY)
+		rc = store_outbox_release(&tx, row->id, e);
+	else
+		rc = store_piece_begin(&tx, row->id, a, piece, e);
+	if (rc < 0 && rc != E_NOENT)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_ms,
+		 struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct outbox_row row;
+	struct piece piece = { 0 };
+	int rc = take(g, opt, &a, &row, &piece, wake_at_ms, e);
+
+	while (rc == OK && piece.id) {
+		struct send_result sent = { 0 };
+		opt->channel->send(opt->channel, &row, &piece, &a, &sent, &g->root);
+		if (sent.end != SEND_OK)
+			log_warn("send.failed", "channel=%s end=%d err=%.*s",
+				 opt->channel->name, sent.end, STRF(log_q(&a, sent.error)));
+		rc = next_piece(g, &row, &piece, &sent, &a, e);
+	}
+	if (rc == OK)
+		bell_ring(&g->control);
+	return rc;
+}
