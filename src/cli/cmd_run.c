@@ -1,0 +1,113 @@
+/*
+ * gantry run: the daemon.
+ */
+#include "cli/cli.h"
+
+#include "chan/stdio.h"
+#include "gateway/gateway.h"
+#include "os/file.h"
+#include "os/log.h"
+#include "os/signals.h"
+
+#include <unistd.h>
+
+/* SIGHUP: the same sources again. */
+static int reload(void *arg, struct config **out, struct err *e)
+{
+	struct cli *cli = arg;
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct config_opt opt = {
+		.path = cli->config_path,
+		.log_level = cli->log_level,
+		.terminal = cli->terminal,
+		.need = CONFIG_ALL,
+	};
+	struct config_problems problems = { 0 };
+	int rc = config_load(out, &opt, &cli->env, &a, &problems, e);
+
+	if (rc == E_INVAL && problems.n)
+		return err_set(e, rc, "%.*s", STRF(problems.text));
+	return rc;
+}
+
+static int open_channel(struct channel **out, const struct config *cfg, struct err *e)
+{
+	struct stdio_opt opt = {
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.stream = cfg->agent.stream_replies,
+		.prompt = isatty(STDIN_FILENO) && isatty(STDERR_FILENO),
+		.tool_trace = cfg->agent.tool_trace,
+		.input_max = cfg->limits.input_max_bytes,
+	};
+
+	if (!str_eq(cfg->gateway.channel, S("stdio")))
+		return err_set(
+			e, E_INVAL,
+			"CHANNEL=%.*s is not built into this version yet; use CHANNEL=stdio",
+			STRF(cfg->gateway.channel));
+	return stdio_open(out, &opt, e);
+}
+
+static int serve(struct cli *cli, struct config *cfg, int signals)
+{
+	struct engine g;
+	struct engine_opt opt = { .mode = STORE_DAEMON,
+				  .model = true,
+				  .version = gantry_version };
+	struct channel *channel;
+	struct err e = { 0 };
+	int signo = 0;
+
+	if (open_channel(&channel, cfg, &e) < 0)
+		return cli_fail("%s", e.msg);
+	if (engine_open(&g, cfg, &cli->env, &opt, &e) < 0) {
+		stdio_close(channel);
+		return cli_fail("%s", e.msg);
+	}
+	struct gateway_opt run = {
+		.channel = channel,
+		.stream = cfg->agent.stream_replies,
+		.signals = signals,
+		.reload = reload,
+		.arg = cli,
+	};
+	int rc = gateway_run(&g, &run, &signo, &e);
+	engine_close(&g);
+	stdio_close(channel);
+	/* A stop that was asked for is a success. */
+	return rc < 0 ? cli_fail("%s", e.msg) : EXIT_OK;
+}
+
+static int run(struct cli *cli)
+{
+	SCOPED(fd_drop) int signals = -1;
+	struct config *cfg = NULL;
+	struct err e = { 0 };
+	int code = cli_rest(cli, 0, 0);
+
+	if (code != EXIT_OK ||
+	    (code = cli_config(cli, CONFIG_ALL, NULL, false, &cfg)) != EXIT_OK)
+		return code;
+	if (signals_open(&signals, &e) < 0)
+		code = cli_fail("%s", e.msg);
+	else
+		code = serve(cli, cfg, signals);
+	config_free(cfg);
+	return code;
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.alias = "gateway",
+	.summary = "the daemon: take messages from the channel and answer them",
+	.usage = "usage: gantry run\n"
+		 "\n"
+		 "Runs until SIGTERM, SIGINT or, with CHANNEL=stdio, the end of input.  SIGHUP "
+		 "reads\n"
+		 "the persona, the manifest and the reloadable options again.\n"
+		 "\n"
+		 "example:\n"
+		 "  echo 'what is in my calendar?' | CHANNEL=stdio gantry run\n",
+	.run = run,
+};
