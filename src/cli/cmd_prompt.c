@@ -1,9 +1,10 @@
 /*
  * gantry prompt: one turn from the command line.
  */
-#include "cli/cli.h"
+#include "cli/internal.h"
 
-#include "chan/terminal_approver.h"
+#include "base/utf.h"
+#include "chan/terminal.h"
 #include "cli/own.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -97,9 +98,10 @@ static void print_json(struct cli *cli, struct engine *g, str address, const cha
 	struct call *calls;
 	size_t msgs_n, calls_n = 0;
 
-	(void)store_session_find(g->store, S(OWN_CHANNEL), address, cli->a, &s, NULL);
-	(void)store_turn_load(g->store, str_of(turn), cli->a, &msgs, &msgs_n, &calls, &calls_n,
-			      NULL);
+	if (store_session_find(g->store, S(OWN_CHANNEL), address, cli->a, &s, NULL) < 0 ||
+	    store_turn_load(g->store, str_of(turn), cli->a, &msgs, &msgs_n, &calls, &calls_n,
+			    NULL) < 0)
+		calls_n = 0; /* the reply stands without them */
 	buf_addc(&b, '{');
 	buf_json_member(&b, "session", s.id);
 	buf_json_member(&b, "turn", str_of(turn));

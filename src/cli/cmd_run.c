@@ -1,7 +1,7 @@
 /*
  * gantry run: the daemon.
  */
-#include "cli/cli.h"
+#include "cli/internal.h"
 
 #include "chan/stdio.h"
 #include "gateway/gateway.h"

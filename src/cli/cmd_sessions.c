@@ -2,7 +2,7 @@
  * gantry sessions: read and delete conversations.  Safe beside a running daemon: reading
  * takes no lock, deleting is one short transaction.
  */
-#include "cli/cli.h"
+#include "cli/internal.h"
 
 #include "base/date.h"
 #include "store/message.h"

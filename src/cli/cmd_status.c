@@ -2,7 +2,7 @@
  * gantry status: the exit code is the health.  It tests the daemon's lock first and opens
  * the database only when it is held, so it creates nothing.
  */
-#include "cli/cli.h"
+#include "cli/internal.h"
 
 #include "os/clock.h"
 #include "os/file.h"

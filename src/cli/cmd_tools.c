@@ -1,7 +1,7 @@
 /*
  * gantry tools: try the tool servers without a model.
  */
-#include "cli/cli.h"
+#include "cli/internal.h"
 
 #include "gateway/engine.h"
 #include "os/clock.h"

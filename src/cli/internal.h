@@ -13,6 +13,7 @@ int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc,
 void cli_problems(str text);
 
 /* One per command, in cmd_<name>.c. */
-extern const struct cmd cmd_version, cmd_config, cmd_init;
+extern const struct cmd cmd_run, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
+extern const struct cmd cmd_init, cmd_config, cmd_version;
 
 #endif

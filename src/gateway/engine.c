@@ -6,6 +6,7 @@
 
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/proc.h"
 #include "store/state.h"
 #include "tools/mcp_source.h"
 

@@ -261,6 +261,27 @@ int store_turn_release(struct tx *tx, str turn_id, struct err *e)
 			       DB_ARGS(db_text(turn_id), db_i64(clock_now_ms())), NULL, e);
 }
 
+int store_turn_state(struct store *s, str turn_id, struct arena *a, str *state, str *error,
+		     struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db, "SELECT state, error FROM turns WHERE id = ?1",
+			      DB_ARGS(db_text(turn_id)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return err_set(e, E_NOENT, "no turn %.*s", STRF(turn_id));
+	*state = rows_text(&r, 0, a);
+	*error = rows_text(&r, 1, a);
+	return OK;
+}
+
 int store_turn_canceled(struct store *s, str turn_id, bool *canceled, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };

@@ -82,6 +82,10 @@ int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 /* Has a control word asked the turn to end, or is it no longer running? */
 int store_turn_canceled(struct store *s, str turn_id, bool *canceled, struct err *e) MUSTUSE;
 
+/* The word of its state (see the top), and the error it ended with, "" none.  E_NOENT. */
+int store_turn_state(struct store *s, str turn_id, struct arena *a, str *state, str *error,
+		     struct err *e) MUSTUSE;
+
 /* At start, by the holder of the daemon lock (else E_DENIED): turns and claims whose owner's
  * lock is free become ready (cli ones interrupted, their rows dropped); their running calls
  * become planned when safe, else in_doubt.  Sending outbox pieces become ready once more.
