@@ -255,11 +255,14 @@ static void loader_init(struct loader *l)
 static void fill_empty(struct config *c)
 {
 	for (size_t i = 0; i < options_n; i++) {
-		str *s = (str *)((char *)c + options[i].at);
+		const struct option *o = &options[i];
+		str *s;
 
-		if (options[i].at && !s->p &&
-		    (options[i].type == OPT_STR ||
-		     (options[i].type >= OPT_WORD && options[i].type <= OPT_SECRET)))
+		if (!o->at ||
+		    (o->type != OPT_STR && (o->type < OPT_WORD || o->type > OPT_SECRET)))
+			continue;
+		s = (str *)((char *)c + o->at);
+		if (!s->p)
 			*s = S("");
 	}
 	if (!c->path.p)

@@ -249,9 +249,14 @@ static struct span bot_rule(str s, size_t i)
 /* Is there a slash before i in the same word, so that what follows is a path or a URL? */
 static bool in_path(str s, size_t i)
 {
-	for (size_t k = 0; k < 256 && k < i && value_char(s.p[i - k - 1]); k++)
-		if (s.p[i - k - 1] == '/')
+	for (size_t k = 0; k < 256 && k < i; k++) {
+		char c = s.p[i - k - 1];
+
+		if (c == '/')
 			return true;
+		if (!value_char(c) && c != '[' && c != ']') /* a password hidden before */
+			break;
+	}
 	return at(s, i) == '/';
 }
 
@@ -278,29 +283,50 @@ static struct span base64_rule(str s, size_t i)
 	return (struct span){ i, end };
 }
 
-str text_redact(struct arena *a, str s)
+/* Mark the bytes of every secret; false when there is none. */
+static bool mark(str s, char *secret)
 {
 	static struct span (*const rules[])(str, size_t) = {
 		header_rule, flag_rule, assign_rule, url_rule, shape_rule, bot_rule, base64_rule
 	};
-	struct buf b = buf_in(a, s.n * 10 + 10);
-	size_t done = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < s.n; i++) {
-		for (size_t r = 0; r < COUNT(rules); r++) {
+		for (size_t r = 0; r < COUNT(rules) && !secret[i]; r++) {
 			struct span v = rules[r](s, i);
 
 			if (v.to <= v.from)
 				continue;
-			buf_add(&b, str_sub(s, done, v.from));
-			buf_add(&b, HIDDEN);
-			done = v.to;
-			i = v.to - 1;
-			break;
+			memset(secret + v.from, 1, v.to - v.from);
+			any = true;
 		}
 	}
-	buf_add(&b, str_sub(s, done, s.n));
-	return buf_str(&b);
+	return any;
+}
+
+str text_redact(struct arena *a, str s)
+{
+	/* What is hidden may uncover another secret's beginning: again, until nothing is. */
+	for (int pass = 0; pass < 4; pass++) {
+		char *secret = arena_alloc(a, 1, s.n + 1);
+		struct buf b = buf_in(a, s.n * 10 + 10);
+		size_t done = 0;
+
+		if (!mark(s, secret))
+			break;
+		for (size_t i = 0; i < s.n; i++) {
+			if (!secret[i])
+				continue;
+			buf_add(&b, str_sub(s, done, i));
+			buf_add(&b, HIDDEN);
+			while (secret[i]) /* the byte behind the text is never marked */
+				i++;
+			done = i;
+		}
+		buf_add(&b, str_sub(s, done, s.n));
+		s = buf_str(&b);
+	}
+	return arena_dup(a, s);
 }
 
 /* --- by value ----------------------------------------------------------------------- */
