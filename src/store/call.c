@@ -25,7 +25,7 @@ static const char *const state_names[] = {
 	[CALL_CANCELED] = "canceled",
 };
 
-const char *call_state_name(enum call_state state)
+static const char *call_state_name(enum call_state state)
 {
 	return state_names[state];
 }

@@ -86,7 +86,8 @@ int db_script(struct db *db, const char *sql, struct err *e)
 	return rc == SQLITE_OK ? OK : db_error(db, rc, "database", e);
 }
 
-static int configure(struct db *db, bool writable, struct err *e)
+/* Nothing here may read the file: it may be no database. */
+static int configure(struct db *db, struct err *e)
 {
 	(void)sqlite3_extended_result_codes(db->h, 1);
 	(void)sqlite3_busy_timeout(db->h, 0);
@@ -97,8 +98,6 @@ static int configure(struct db *db, bool writable, struct err *e)
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_wal_autocheckpoint(db->h, 0);
 	int rc = db_script(db, "PRAGMA recursive_triggers = ON; PRAGMA temp_store = MEMORY", e);
-	if (rc == OK && writable)
-		rc = db_script(db, "PRAGMA synchronous = FULL", e);
 	db->doomed = OK;
 	return rc;
 }
@@ -115,7 +114,7 @@ int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch
 	int rc = sqlite3_open_v2(path, &db->h, flags, NULL);
 	if (rc != SQLITE_OK)
 		return db_error(db, rc, path, e);
-	rc = configure(db, writable, e);
+	rc = configure(db, e);
 	if (rc < 0)
 		return err_wrap(e, rc, "%s", path);
 	*out = db;

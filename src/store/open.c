@@ -81,12 +81,12 @@ static void warn_no_wal(const struct store *s, str mode)
 		 STRF(mode));
 }
 
-/* WAL, or on a file system that cannot map shared memory the old rollback journal. */
-static int journal(struct store *s, struct db *db, struct err *e)
+/* WAL, or on a file system that cannot map shared memory (no_wal) the old rollback journal. */
+static int journal(struct store *s, struct db *db, bool no_wal, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	str mode = S("");
-	int rc = pragma_text(&mode, db, "PRAGMA journal_mode = WAL", &a, e);
+	int rc = no_wal ? OK : pragma_text(&mode, db, "PRAGMA journal_mode = WAL", &a, e);
 
 	if (rc == OK && str_eq(mode, S("wal")))
 		return OK;
@@ -108,12 +108,13 @@ static int journal(struct store *s, struct db *db, struct err *e)
 }
 
 /* As identify(), also for a WAL file on a file system without shared memory. */
-static int identify_writer(struct identity *id, struct db *db, struct err *e)
+static int identify_writer(struct identity *id, struct db *db, bool *no_wal, struct err *e)
 {
 	int rc = identify(id, db, e);
 
 	if (rc != E_IO)
 		return rc;
+	*no_wal = true;
 	db->doomed = OK;
 	rc = db_script(db, "PRAGMA locking_mode = EXCLUSIVE", e);
 	return rc < 0 ? rc : identify(id, db, e);
@@ -167,13 +168,16 @@ static int migrate(struct db *db, struct err *e)
 static int try_writer(struct store *s, struct err *e)
 {
 	SCOPED(db_drop) struct db *db = NULL;
+	bool no_wal = false;
 	struct identity id;
 	int rc = db_open(&db, s->path, true, &s->latch, e);
 
 	if (rc == OK)
-		rc = identify_writer(&id, db, e);
+		rc = identify_writer(&id, db, &no_wal, e);
 	if (rc == OK)
-		rc = journal(s, db, e);
+		rc = db_script(db, "PRAGMA synchronous = FULL", e);
+	if (rc == OK)
+		rc = journal(s, db, no_wal, e);
 	if (rc == OK && id.version < schema_version())
 		rc = migrate(db, e);
 	if (rc < 0)

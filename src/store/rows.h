@@ -63,7 +63,6 @@ int turn_progressed(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 int call_insert(struct tx *tx, str turn_id, const struct turn_row *t, int64_t seq,
 		const struct call *call, struct err *e) MUSTUSE;
 
-const char *call_state_name(enum call_state state);
 enum call_state call_state_of(str name);
 
 /* Close every call of a turn that has no result: planned ones as canceled, running ones as
