@@ -161,7 +161,6 @@ static int open_log(const struct cli *cli, const struct config *c, bool quiet)
 
 	if (quiet && !cli->log_level && opt.level < LOG_WARN && !c->log.file.n)
 		opt.level = LOG_WARN;
-	hide(c);
 	if (log_open(&opt, &e) < 0)
 		return cli_fail("%s", e.msg);
 	for (size_t i = 0; !quiet && i < c->warnings.n; i++)
@@ -197,12 +196,37 @@ int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
 	}
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
+	hide(c);
 	if (open_log(cli, c, quiet) != EXIT_OK) {
 		config_free(c);
 		return EXIT_FAILED;
 	}
 	*out = c;
 	return EXIT_OK;
+}
+
+int cli_reload(struct cli *cli, const struct config *running, struct config **out,
+	       struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct cli now = *cli;
+	struct config_opt opt = { .path = cli->config_path,
+				  .log_level = cli->log_level,
+				  .terminal = cli->terminal,
+				  .need = CONFIG_ALL };
+	struct config_problems problems;
+	int rc = config_load(out, &opt, &cli->env, &a, &problems, e);
+
+	if (rc < 0 && problems.n)
+		return err_set(e, rc, "%.*s", STRF(str_trim(problems.text)));
+	if (rc < 0)
+		return rc;
+	now.a = &a;
+	config_keep(*out, running);
+	if (open_log(&now, *out, false) == EXIT_OK)
+		return OK;
+	config_free(*out);
+	return err_set(e, E_IO, "the log cannot be opened again");
 }
 
 /* --- dispatch ----------------------------------------------------------------------- */

@@ -11,23 +11,16 @@
 
 #include <unistd.h>
 
-/* SIGHUP: the same sources again. */
+struct daemon {
+	struct cli *cli;
+	const struct config *cfg; /* of the start */
+};
+
 static int reload(void *arg, struct config **out, struct err *e)
 {
-	struct cli *cli = arg;
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct config_opt opt = {
-		.path = cli->config_path,
-		.log_level = cli->log_level,
-		.terminal = cli->terminal,
-		.need = CONFIG_ALL,
-	};
-	struct config_problems problems = { 0 };
-	int rc = config_load(out, &opt, &cli->env, &a, &problems, e);
+	struct daemon *d = arg;
 
-	if (rc == E_INVAL && problems.n)
-		return err_set(e, rc, "%.*s", STRF(problems.text));
-	return rc;
+	return cli_reload(d->cli, d->cfg, out, e);
 }
 
 static int open_channel(struct channel **out, const struct config *cfg, struct err *e)
@@ -65,12 +58,13 @@ static int serve(struct cli *cli, struct config *cfg, int signals)
 		stdio_close(channel);
 		return cli_fail("%s", e.msg);
 	}
+	struct daemon d = { cli, cfg };
 	struct gateway_opt run = {
 		.channel = channel,
 		.stream = cfg->agent.stream_replies,
 		.signals = signals,
 		.reload = reload,
-		.arg = cli,
+		.arg = &d,
 	};
 	int rc = gateway_run(&g, &run, &signo, &e);
 	engine_close(&g);

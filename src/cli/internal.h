@@ -12,6 +12,11 @@ int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc,
 /* The lines of a problem list, each as its own message on stderr. */
 void cli_problems(str text);
 
+/* SIGHUP: load from the same sources again, keep what only a start takes (config_keep), and
+ * let the log follow.  On an error running goes on. */
+int cli_reload(struct cli *cli, const struct config *running, struct config **out,
+	       struct err *e) MUSTUSE;
+
 /* One per command, in cmd_<name>.c. */
 extern const struct cmd cmd_run, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
 extern const struct cmd cmd_init, cmd_config, cmd_version;

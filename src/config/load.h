@@ -49,6 +49,10 @@ int config_load(struct config **out, const struct config_opt *opt, const struct 
 		struct arena *a, struct config_problems *problems, struct err *e) MUSTUSE;
 void config_free(struct config *c);
 
+/* After a reload: what is only taken at start keeps the value it has in running, so that
+ * fresh says what is in force; options that differ are named in its warnings. */
+void config_keep(struct config *fresh, const struct config *running);
+
 /* Environment for a child: inherit: all of env minus our own variables and every value
  * that is a secret; else PATH, HOME, LANG, TZ, TMPDIR.  Then the extra "K=V" on top.
  * NULL-terminated, in a. */
