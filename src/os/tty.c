@@ -27,19 +27,21 @@ int tty_raw(int fd, struct tty_mode *saved, struct err *e)
 	t.c_lflag &= ~(tcflag_t)(ECHO | ICANON | IEXTEN | ISIG);
 	t.c_cc[VMIN] = 1;
 	t.c_cc[VTIME] = 0;
-	return tcsetattr(fd, TCSADRAIN, &t) == 0 ? OK : err_sys(e, "terminal");
+	return tcsetattr(fd, TCSANOW, &t) == 0 ? OK : err_sys(e, "terminal");
 }
 
 void tty_restore(int fd, const struct tty_mode *saved)
 {
-	(void)tcsetattr(fd, TCSADRAIN, &saved->t);
+	(void)tcsetattr(fd, TCSANOW, &saved->t);
 }
 
-int tty_columns(int fd)
+void tty_size(int fd, size_t *columns, size_t *rows)
 {
 	struct winsize size = { 0 };
+	bool known = ioctl(fd, TIOCGWINSZ, &size) == 0;
 
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+	*columns = known && size.ws_col ? size.ws_col : 80;
+	*rows = known && size.ws_row ? size.ws_row : 24;
 }
 
 void tty_drop_input(int fd)

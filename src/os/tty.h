@@ -19,8 +19,8 @@ bool tty_is(int fd);
 int tty_raw(int fd, struct tty_mode *saved, struct err *e) MUSTUSE;
 void tty_restore(int fd, const struct tty_mode *saved);
 
-/* Columns, 80 when the terminal does not say. */
-int tty_columns(int fd);
+/* 80 columns and 24 rows when the terminal does not say. */
+void tty_size(int fd, size_t *columns, size_t *rows);
 
 /* Drop what was typed and not yet read, whatever fd is. */
 void tty_drop_input(int fd);
