@@ -500,8 +500,9 @@ static void let_go(struct mcp_host *h, struct mcp_server *s)
 {
 	lock(h);
 	s->known.users--;
-	unlock(h);
+	/* Under the lock: once it is free, the host may be, too. */
 	bell_ring(&h->left);
+	unlock(h);
 }
 
 int mcp_host_call(struct mcp_host *h, str server, str tool, str args,

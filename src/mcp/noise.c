@@ -67,6 +67,8 @@ static void collect(struct mcp_noise *n, str s)
 {
 	size_t kept;
 
+	if (!s.n)
+		return;
 	n->cut |= s.n > sizeof(n->line);
 	if (s.n > sizeof(n->line))
 		s = str_sub(s, s.n - sizeof(n->line), s.n);

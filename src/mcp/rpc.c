@@ -20,6 +20,8 @@ static void keep_tail(struct mcp_lines *l, str s)
 {
 	size_t old;
 
+	if (!s.n)
+		return;
 	if (s.n > MCP_TAIL_MAX)
 		s = str_sub(s, s.n - MCP_TAIL_MAX, s.n);
 	old = l->tail_n + s.n > MCP_TAIL_MAX ? MCP_TAIL_MAX - s.n : l->tail_n;
