@@ -157,7 +157,7 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *
 	str text = mcp_listing_text(listing, &a);
 	str prefix = s->cfg.tools_prefix.n ? s->cfg.tools_prefix : s->cfg.name;
 	struct mcp_known now;
-	bool changed;
+	bool changed, news;
 
 	warn_missing(s, listing);
 	lock(h);
@@ -171,9 +171,11 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *
 		       session->server[0] ? ", " : "", session->revision);
 	changed = rebuild(h);
 	first_over(h, s);
+	news = s->known.listed_life != s->known.lives;
+	s->known.listed_life = s->known.lives;
 	now = s->known;
 	unlock(h);
-	log_info("mcp.connected",
+	log_info(news ? "mcp.connected" : "mcp.tools",
 		 "server=%.*s tools_listed=%zu tools_published=%zu prefix=%.*s est_tokens=%lld "
 		 "revision=%s",
 		 STRF(s->client.label), now.listing.n, now.published, STRF(prefix),

@@ -175,6 +175,18 @@ static bool is_said(struct arena *a, const struct json *content, const struct js
 	return !c && !t;
 }
 
+/* Some server libraries wrap a plain value into an object of one member, "result" mostly;
+ * around a text any name will do. */
+static bool is_said_wrapped(struct arena *a, const struct json *content,
+			    const struct json *data)
+{
+	const struct json *inner =
+		data->type == JSON_OBJECT && data->n == 1 ? data->child : NULL;
+
+	return inner && (inner->type == JSON_STRING || str_eq(inner->key, S("result"))) &&
+	       is_said(a, content, inner);
+}
+
 static void add_part(struct buf *b, size_t start, str s)
 {
 	if (!str_trim(s).n)
@@ -189,8 +201,6 @@ str mcp_result_text(struct arena *a, const struct json *result, bool *failed)
 	SCOPED(arena_free) struct arena tmp = { 0 };
 	const struct json *content = json_get(result, "content");
 	const struct json *data = json_get(result, "structuredContent");
-	/* Some server libraries wrap a plain value into an object with this one member. */
-	const struct json *inner = data && data->n == 1 ? json_get(data, "result") : NULL;
 	struct buf b = buf_in(a, TEXT_MAX);
 
 	*failed = json_bool(result, "isError", false);
@@ -201,7 +211,7 @@ str mcp_result_text(struct arena *a, const struct json *result, bool *failed)
 	for (const struct json *p = json_at(content, 0); p; p = p->next)
 		add_part(&b, start, part_text(&tmp, p));
 	if (data && data->type != JSON_NULL && !is_said(&tmp, content, data) &&
-	    !(inner && is_said(&tmp, content, inner))) {
+	    !is_said_wrapped(&tmp, content, data)) {
 		if (b.n > start)
 			buf_addc(&b, '\n');
 		json_write(&b, data);

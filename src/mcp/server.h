@@ -35,6 +35,7 @@ struct mcp_known {
 	char note[256];
 	size_t published;
 	int64_t lives, since_ms, tokens;
+	int64_t listed_life; /* the life of the last list */
 	bool first; /* its first handshake is not over */
 	struct mcp_listing listing; /* the last good one */
 	uint64_t kept; /* hash of the listing that was saved */

@@ -1,0 +1,238 @@
+/*
+ * Open calls, with the test in the place of the server's thread: what becomes of a call when
+ * its server dies before, while and after its frame is written, and what its caller is told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/calls.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+#define TEST_MS 20000
+
+struct rig {
+	_Atomic int64_t ids;
+	struct mcp_calls *calls;
+	struct cancel cancel;
+	/* The caller. */
+	struct thread thread;
+	struct arena a;
+	int64_t timeout_ms;
+	struct mcp_result result;
+	struct err e;
+	int rc;
+};
+
+static void rig_init(struct rig *r)
+{
+	*r = (struct rig){ .timeout_ms = TEST_MS };
+	assert_int_equal(mcp_calls_new(&r->calls, S("srv"), &r->ids, NULL), OK);
+	assert_int_equal(cancel_init(&r->cancel, NULL, 0, NULL), OK);
+}
+
+static void rig_done(struct rig *r)
+{
+	mcp_calls_free(r->calls);
+	cancel_done(&r->cancel);
+	arena_free(&r->a);
+}
+
+static void *caller(void *arg)
+{
+	struct rig *r = arg;
+
+	r->rc = mcp_calls_do(r->calls, S("tool\n\"x\""), S("{\"k\":\r\n[1,\n2]}"),
+			     r->timeout_ms, NULL, &r->a, &r->result, &r->cancel, &r->e);
+	return NULL;
+}
+
+/* Start the call and take its frame. */
+static struct mcp_frame *take(struct rig *r)
+{
+	struct mcp_frame *f;
+
+	assert_int_equal(thread_start(&r->thread, "caller", caller, r, NULL), OK);
+	assert_int_equal(wait_fd(mcp_calls_bell(r->calls)->fd, POLLIN,
+				 clock_mono_ms() + TEST_MS, NULL, NULL),
+			 OK);
+	bell_hear(mcp_calls_bell(r->calls));
+	f = mcp_calls_next(r->calls);
+	assert_non_null(f);
+	return f;
+}
+
+static void answer(struct rig *r, int64_t id, const char *result)
+{
+	struct arena line = { 0 };
+	struct mcp_event ev = { .kind = MCP_EVENT_ANSWER, .id = id };
+	struct json *v;
+
+	assert_int_equal(json_read(&v, &line, str_of(result), NULL), OK);
+	ev.result = v;
+	mcp_calls_answer(r->calls, &ev, &line);
+	arena_free(&line);
+}
+
+static void a_frame_is_one_line_and_its_answer_reaches_the_caller(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	assert_true(mcp_calls_idle(r.calls));
+	f = take(&r);
+	assert_string_equal(
+		f->text.p,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+		"\"name\":\"tool\\n\\\"x\\\"\",\"arguments\":{\"k\":  [1, 2]}}}\n");
+	assert_false(mcp_calls_idle(r.calls));
+	/* An answer to what was not written is none. */
+	answer(&r, 1, "{\"content\":[{\"type\":\"text\",\"text\":\"early\"}]}");
+	mcp_calls_wrote(r.calls, f->id);
+	answer(&r, 2, "{\"content\":[{\"type\":\"text\",\"text\":\"other\"}]}");
+	answer(&r, 1, "{\"content\":[{\"type\":\"text\",\"text\":\"right\"}]}");
+	answer(&r, 1, "{\"content\":[{\"type\":\"text\",\"text\":\"again\"}]}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+	assert_true(str_eq(r.result.text, S("right")));
+	assert_false(r.result.failed || r.result.not_sent);
+	assert_true(mcp_calls_idle(r.calls));
+	mcp_frame_free(f);
+}
+
+static void a_call_that_was_not_written_waits_for_the_next_life(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	f = take(&r);
+	mcp_calls_broken(r.calls, f, "exit 1");
+	f = mcp_calls_next(r.calls);
+	assert_non_null(f);
+	assert_int_equal(f->id, 1);
+	mcp_calls_wrote(r.calls, f->id);
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+	mcp_frame_free(f);
+}
+
+static void a_call_that_was_written_fails_with_its_server(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	f = take(&r);
+	mcp_calls_wrote(r.calls, f->id);
+	mcp_calls_broken(r.calls, NULL, "exit 1");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, E_IO);
+	assert_false(r.result.not_sent);
+	assert_string_equal(r.e.msg, "server \"srv\": exit 1");
+	assert_null(mcp_calls_next(r.calls));
+	mcp_frame_free(f);
+}
+
+static void when_there_is_nothing_to_wait_for_calls_fail_unsent(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	f = take(&r);
+	mcp_calls_broken(r.calls, f, "exit 1");
+	mcp_calls_shut(r.calls, "it keeps dying");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, E_NOENT);
+	assert_true(r.result.not_sent);
+	assert_string_equal(r.e.msg, "server \"srv\" is down: it keeps dying");
+	assert_null(mcp_calls_next(r.calls));
+	r.e = (struct err){ 0 };
+	(void)caller(&r);
+	assert_int_equal(r.rc, E_NOENT);
+	assert_string_equal(r.e.msg, "server \"srv\" is down: it keeps dying");
+	mcp_calls_open(r.calls);
+	f = take(&r);
+	mcp_calls_wrote(r.calls, f->id);
+	answer(&r, f->id, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+	mcp_frame_free(f);
+}
+
+static void a_cancelled_call_is_followed_by_its_notice(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f, *notice;
+
+	rig_init(&r);
+	f = take(&r);
+	mcp_calls_wrote(r.calls, f->id);
+	cancel_fire(&r.cancel, CANCEL_USER);
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, E_CANCELED);
+	assert_false(r.result.not_sent);
+	notice = mcp_calls_next(r.calls);
+	assert_non_null(notice);
+	assert_string_equal(
+		notice->text.p,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+		"\"requestId\":1,\"reason\":\"cancelled by the user\"}}\n");
+	/* Too late for anybody. */
+	answer(&r, 1, "{}");
+	assert_true(mcp_calls_idle(r.calls));
+	mcp_frame_free(f);
+	mcp_frame_free(notice);
+}
+
+static void notices_do_not_outlive_the_server_they_were_for(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	f = take(&r);
+	mcp_calls_wrote(r.calls, f->id);
+	cancel_fire(&r.cancel, CANCEL_SHUTDOWN);
+	thread_join(&r.thread);
+	mcp_calls_broken(r.calls, NULL, "exit 1");
+	assert_null(mcp_calls_next(r.calls));
+	mcp_frame_free(f);
+}
+
+static void a_call_cancelled_in_the_queue_is_taken_out_of_it(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.timeout_ms = 20;
+	(void)caller(&r);
+	assert_int_equal(r.rc, E_TIMEOUT);
+	assert_true(r.result.not_sent);
+	assert_string_equal(r.e.msg, "no answer from server \"srv\" within 20 ms");
+	assert_null(mcp_calls_next(r.calls));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frame_is_one_line_and_its_answer_reaches_the_caller),
+		cmocka_unit_test(a_call_that_was_not_written_waits_for_the_next_life),
+		cmocka_unit_test(a_call_that_was_written_fails_with_its_server),
+		cmocka_unit_test(when_there_is_nothing_to_wait_for_calls_fail_unsent),
+		cmocka_unit_test(a_cancelled_call_is_followed_by_its_notice),
+		cmocka_unit_test(notices_do_not_outlive_the_server_they_were_for),
+		cmocka_unit_test(a_call_cancelled_in_the_queue_is_taken_out_of_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

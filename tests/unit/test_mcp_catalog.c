@@ -1,0 +1,123 @@
+/*
+ * Lists and the catalogue: what a server leaves out, what is filtered, how it is sorted, and
+ * that a listing survives being kept as text.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/catalog.h"
+
+static void read_list(struct mcp_listing *l, const char *text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct err e = { 0 };
+	struct json *v;
+
+	*l = (struct mcp_listing){ 0 };
+	if (json_read(&v, &a, str_of(text), &e) < 0 || mcp_listing_add(l, v, &e) < 0)
+		fail_msg("%s", e.msg);
+}
+
+static const char full[] =
+	"{\"tools\":[{\"name\":\"z\",\"title\":\"Zed\",\"description\":\"Does \\\"z\\\".\","
+	"\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}},"
+	"\"annotations\":{\"readOnlyHint\":true,\"idempotentHint\":true}},"
+	"{\"name\":\"a\",\"annotations\":{\"title\":\"Ay\",\"destructiveHint\":false}},"
+	"{\"name\":\"m\",\"inputSchema\":7},{\"name\":\"\"},{\"name\":\"a\"},{\"x\":1},5]}";
+
+static void what_is_left_out_gets_its_default(void **state)
+{
+	SCOPED(mcp_listing_done) struct mcp_listing l;
+
+	read_list(&l, full);
+	assert_int_equal(l.n, 3);
+	assert_int_equal(l.dropped, 4);
+	assert_string_equal(l.tools[0].title.p, "Zed");
+	assert_string_equal(
+		l.tools[0].schema.p,
+		"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}");
+	assert_true(l.tools[0].read_only && l.tools[0].idempotent && !l.tools[0].destructive);
+	assert_string_equal(l.tools[1].title.p, "Ay");
+	assert_string_equal(l.tools[1].schema.p, "{\"type\":\"object\",\"properties\":{}}");
+	assert_true(!l.tools[1].read_only && !l.tools[1].destructive && !l.tools[1].idempotent);
+	assert_string_equal(l.tools[2].schema.p, "{\"type\":\"object\",\"properties\":{}}");
+	assert_true(l.tools[2].destructive);
+}
+
+static void a_listing_survives_being_kept_as_text(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(mcp_listing_done) struct mcp_listing l;
+	SCOPED(mcp_listing_done) struct mcp_listing again;
+	str text;
+
+	read_list(&l, full);
+	text = mcp_listing_text(&l, &a);
+	read_list(&again, text.p);
+	assert_int_equal(again.dropped, 0);
+	assert_true(str_eq(text, mcp_listing_text(&again, &a)));
+	assert_int_equal(again.n, l.n);
+	assert_true(again.tools[0].read_only && !again.tools[1].destructive);
+}
+
+static void the_catalogue_is_filtered_sorted_and_has_a_revision_of_its_content(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(mcp_listing_done) struct mcp_listing l;
+	static const str not_m[] = { { "m", 1 } };
+	struct mcp_server_cfg one = { .name = S("one"),
+				      .exclude = { not_m, 1 },
+				      .trusted = true };
+	struct mcp_server_cfg two = { .name = S("two"), .tools_prefix = S("alpha") };
+	struct mcp_source v[2], w[2];
+	struct mcp_catalog c, d, copy;
+
+	read_list(&l, full);
+	v[0] = w[1] = (struct mcp_source){ .cfg = &one, .listing = &l };
+	v[1] = w[0] = (struct mcp_source){ .cfg = &two, .listing = &l };
+	mcp_catalog_build(&a, v, 2, &c);
+	assert_int_equal(c.n, 5);
+	assert_string_equal(c.tools[0].name.p, "alpha__a");
+	assert_string_equal(c.tools[0].server.p, "two");
+	assert_string_equal(c.tools[4].name.p, "one__z");
+	assert_true(c.tools[4].trusted && !c.tools[0].trusted);
+	assert_int_equal(v[0].published, 2);
+	assert_int_equal(v[1].published, 3);
+	assert_int_equal(v[0].tokens, (6 + 9 + 57 + 6 + 34) / 4);
+	mcp_catalog_build(&a, w, 2, &d);
+	assert_true(c.rev == d.rev);
+	mcp_catalog_copy(&a, &c, &copy);
+	assert_true(copy.rev == c.rev && copy.n == c.n && copy.tools != c.tools);
+	assert_string_equal(copy.tools[2].schema.p, c.tools[2].schema.p);
+	one.trusted = false;
+	mcp_catalog_build(&a, w, 2, &d);
+	assert_false(c.rev == d.rev);
+}
+
+static void no_server_is_an_empty_catalogue(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_catalog c = { .n = 3 };
+
+	mcp_catalog_build(&a, NULL, 0, &c);
+	assert_int_equal(c.n, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_left_out_gets_its_default),
+		cmocka_unit_test(a_listing_survives_being_kept_as_text),
+		cmocka_unit_test(
+			the_catalogue_is_filtered_sorted_and_has_a_revision_of_its_content),
+		cmocka_unit_test(no_server_is_an_empty_catalogue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
