@@ -55,7 +55,6 @@ static int load_manifest(struct mcp_manifest *m, struct arena *a, const struct c
 static int open_host(struct engine *g, struct err *e)
 {
 	struct mcp_host_opt opt = {
-		.cfg = &g->cfg->mcp,
 		.config = g->cfg,
 		.env = g->env,
 		.save_tools = save_tools,
@@ -191,7 +190,7 @@ int engine_reload(struct engine *g, struct config *cfg, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	if ((rc = mcp_host_reload(g->host, &m, e)) < 0)
+	if ((rc = mcp_host_reload(g->host, cfg, &m, e)) < 0)
 		return rc;
 	return agent_reload(g->agent, cfg, e);
 }

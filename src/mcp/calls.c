@@ -345,20 +345,23 @@ static int await(struct mcp_calls *c, struct slot *s, int64_t timeout_ms,
 	return rc;
 }
 
-int mcp_calls_do(struct mcp_calls *c, str tool, str args, int64_t timeout_ms,
-		 const struct mcp_progress *progress, struct arena *a,
-		 struct mcp_result *result, const struct cancel *cancel, struct err *e)
+int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call, int64_t timeout_ms,
+		 struct arena *a, struct mcp_result *result, const struct cancel *cancel,
+		 struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
+	const struct mcp_progress *progress = call->progress;
 	bool wants_progress = progress && progress->fn;
+	str args;
 	struct mcp_frame *f;
 	struct slot *s = NULL, got;
 	int rc;
 
 	*result = (struct mcp_result){ .not_sent = true };
-	if ((rc = checked_args(&tmp, args, &args, e)) < 0 || (rc = cancel_check(cancel, e)) < 0)
+	if ((rc = checked_args(&tmp, call->args, &args, e)) < 0 ||
+	    (rc = cancel_check(cancel, e)) < 0)
 		return rc;
-	f = call_frame(atomic_fetch_add(c->ids, 1) + 1, tool, args, wants_progress);
+	f = call_frame(atomic_fetch_add(c->ids, 1) + 1, call->tool, args, wants_progress);
 	(void)pthread_mutex_lock(&c->lock);
 	rc = enter(c, f, wants_progress, &s, e);
 	(void)pthread_mutex_unlock(&c->lock);

@@ -34,10 +34,10 @@ int mcp_calls_new(struct mcp_calls **out, str server, _Atomic int64_t *ids,
 		  struct err *e) MUSTUSE;
 void mcp_calls_free(struct mcp_calls *c); /* nobody is in mcp_calls_do() */
 
-/* As mcp_host_call(); args is checked here. */
-int mcp_calls_do(struct mcp_calls *c, str tool, str args, int64_t timeout_ms,
-		 const struct mcp_progress *progress, struct arena *a,
-		 struct mcp_result *result, const struct cancel *cancel, struct err *e) MUSTUSE;
+/* As mcp_host_call(); call->server is not looked at. */
+int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call, int64_t timeout_ms,
+		 struct arena *a, struct mcp_result *result, const struct cancel *cancel,
+		 struct err *e) MUSTUSE;
 
 /* Rings when there is a frame to write. */
 const struct bell *mcp_calls_bell(const struct mcp_calls *c);

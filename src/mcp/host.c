@@ -30,6 +30,7 @@ struct mcp_host {
 	/* Under the lock: */
 	struct mcp_server *servers;
 	size_t starting;
+	int64_t call_ms; /* limit of a call where the manifest has none */
 	struct arena catalog_arena;
 	struct mcp_catalog catalog;
 };
@@ -217,17 +218,17 @@ static const char *child_cwd(struct mcp_host *h, struct arena *a,
 	return arena_fmt(a, "%s/%.*s", h->cwd, STRF(cfg->cwd)).p;
 }
 
-static int make_server(struct mcp_host *h, const struct mcp_server_cfg *cfg,
-		       struct mcp_server **out, struct err *e)
+static int make_server(struct mcp_host *h, const struct config *config,
+		       const struct mcp_server_cfg *cfg, struct mcp_server **out, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	bool inherit = cfg->has_inherit_env ? cfg->inherit_env : h->opt.cfg->inherit_env;
+	bool inherit = cfg->has_inherit_env ? cfg->inherit_env : config->mcp.inherit_env;
 	struct mcp_server_opt opt = {
 		.cfg = cfg,
-		.env = config_child_env(&a, h->opt.config, h->opt.env, inherit, cfg->env.v,
+		.env = config_child_env(&a, config, h->opt.env, inherit, cfg->env.v,
 					cfg->env.n),
 		.cwd = child_cwd(h, &a, cfg),
-		.mcp = h->opt.cfg,
+		.mcp = &config->mcp,
 		.root = h->opt.roots,
 		.on_start = on_start,
 		.on_end = on_end,
@@ -253,8 +254,8 @@ static void free_list(struct mcp_server *list)
 }
 
 /* Servers for those of the manifest that are not there yet, without threads. */
-static int make_missing(struct mcp_host *h, const struct mcp_manifest *m,
-			struct mcp_server **list, struct err *e)
+static int make_missing(struct mcp_host *h, const struct config *config,
+			const struct mcp_manifest *m, struct mcp_server **list, struct err *e)
 {
 	int rc;
 
@@ -266,7 +267,7 @@ static int make_missing(struct mcp_host *h, const struct mcp_manifest *m,
 			s = s->next;
 		if (s)
 			continue;
-		if ((rc = make_server(h, &m->servers[i], &s, e)) < 0) {
+		if ((rc = make_server(h, config, &m->servers[i], &s, e)) < 0) {
 			free_list(*list);
 			return rc;
 		}
@@ -309,6 +310,11 @@ static void start_all(struct mcp_host *h, struct mcp_server *list)
 		h->opt.on_change(h->opt.arg);
 }
 
+static void set_limit(struct mcp_host *h, const struct config *config)
+{
+	h->call_ms = config->mcp.call_timeout_ms ? config->mcp.call_timeout_ms : CALL_MS;
+}
+
 static void host_free(struct mcp_host *h)
 {
 	struct arena a = h->a;
@@ -330,6 +336,7 @@ int mcp_host_start(struct mcp_host **out, const struct mcp_host_opt *opt,
 
 	h->a = a;
 	h->opt = *opt;
+	set_limit(h, opt->config);
 	h->gate.fd = h->left.fd = -1;
 	(void)pthread_mutex_init(&h->lock, NULL);
 	if (!getcwd(h->cwd, sizeof(h->cwd)))
@@ -338,7 +345,7 @@ int mcp_host_start(struct mcp_host **out, const struct mcp_host_opt *opt,
 	if (rc == OK)
 		rc = bell_init(&h->left, e);
 	if (rc == OK)
-		rc = make_missing(h, manifest, &list, e);
+		rc = make_missing(h, opt->config, manifest, &list, e);
 	if (rc < 0) {
 		host_free(h);
 		return rc;
@@ -416,13 +423,17 @@ static struct mcp_server *take_unwanted(struct mcp_host *h, const struct mcp_man
 	return gone;
 }
 
-int mcp_host_reload(struct mcp_host *h, const struct mcp_manifest *manifest, struct err *e)
+int mcp_host_reload(struct mcp_host *h, const struct config *config,
+		    const struct mcp_manifest *manifest, struct err *e)
 {
 	struct mcp_server *list;
-	int rc = make_missing(h, manifest, &list, e);
+	int rc = make_missing(h, config, manifest, &list, e);
 
 	if (rc < 0)
 		return rc;
+	lock(h);
+	set_limit(h, config);
+	unlock(h);
 	/* The old one goes before its successor of the same name comes: they may share files. */
 	stop_all(h, take_unwanted(h, manifest));
 	start_all(h, list);
@@ -475,26 +486,27 @@ void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_stat
 	qsort(*out, *n, sizeof(**out), by_name);
 }
 
-/* The server, held until it is let go, if it may run the tool. */
-static int hold(struct mcp_host *h, str server, str tool, struct mcp_server **out,
-		struct err *e)
+/* The server, held until it is let go, and the limit of a call, if it may run the tool. */
+static int hold(struct mcp_host *h, const struct mcp_call *call, struct mcp_server **out,
+		int64_t *limit_ms, struct err *e)
 {
 	struct mcp_server *s;
 
 	lock(h);
-	for (s = h->servers; s && !str_eq(s->cfg.name, server);)
+	for (s = h->servers; s && !str_eq(s->cfg.name, call->server);)
 		s = s->next;
-	if (s)
+	if (s) {
 		s->known.users++;
+		*limit_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->call_ms;
+	}
 	unlock(h);
 	if (!s)
-		return err_set(e, E_NOENT, "there is no server \"%.*s\"", STRF(server));
+		return err_set(e, E_NOENT, "there is no server \"%.*s\"", STRF(call->server));
 	*out = s;
-	if (!mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, tool))
+	if (!mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, call->tool))
 		return err_set(e, E_NOENT,
-			       "the manifest does not publish tool \"%.*s\" of "
-			       "server \"%.*s\"",
-			       STRF(tool), STRF(server));
+			       "the manifest does not publish tool \"%.*s\" of server \"%.*s\"",
+			       STRF(call->tool), STRF(call->server));
 	return OK;
 }
 
@@ -507,21 +519,18 @@ static void let_go(struct mcp_host *h, struct mcp_server *s)
 	unlock(h);
 }
 
-int mcp_host_call(struct mcp_host *h, str server, str tool, str args,
-		  const struct mcp_progress *progress, struct arena *a,
+int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena *a,
 		  struct mcp_result *result, const struct cancel *c, struct err *e)
 {
 	struct mcp_server *s = NULL;
-	int rc = hold(h, server, tool, &s, e);
+	int64_t limit_ms = 0;
+	int rc = hold(h, call, &s, &limit_ms, e);
 
 	*result = (struct mcp_result){ .not_sent = true };
 	if (!s)
 		return rc;
-	int64_t ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->opt.cfg->call_timeout_ms;
-
 	if (rc == OK)
-		rc = mcp_calls_do(s->calls, tool, args, ms ? ms : CALL_MS, progress, a, result,
-				  c, e);
+		rc = mcp_calls_do(s->calls, call, limit_ms, a, result, c, e);
 	let_go(h, s);
 	return rc;
 }

@@ -7,7 +7,9 @@
  *
  * Threads  host calls from any thread, many at once; start and stop from main.
  * Blocks   mcp_host_call() and mcp_host_ready(), both cancellable within 50 ms.
- * Owns     children, threads, pending calls.  opt's pointers are borrowed for its life.
+ * Owns     children, threads, pending calls.  Of opt, env, arg and roots are borrowed for its
+ *          life; config is read during
+ *          mcp_host_start() only.
  */
 #ifndef MCP_HOST_H
 #define MCP_HOST_H
@@ -43,8 +45,7 @@ struct mcp_server_status {
 };
 
 struct mcp_host_opt {
-	const struct mcp_cfg *cfg;
-	const struct config *config; /* for config_child_env() */
+	const struct config *config; /* .mcp, and what config_child_env() needs */
 	const struct env *env;
 	/* The last good tools/list result of a server, as JSON text, is handed out to be
 	 * kept, and asked for at start ("" when there is none).  Called from server threads. */
@@ -62,9 +63,12 @@ int mcp_host_start(struct mcp_host **out, const struct mcp_host_opt *opt,
 		   const struct mcp_manifest *manifest, struct err *e) MUSTUSE;
 void mcp_host_stop(struct mcp_host *h); /* stdin EOF, TERM, KILL, in parallel; frees */
 
-/* Replace the manifest: servers that are unchanged keep running. */
-int mcp_host_reload(struct mcp_host *h, const struct mcp_manifest *manifest,
-		    struct err *e) MUSTUSE;
+/* Replace the manifest: servers that are unchanged keep running.  From the thread that
+ * started the host; blocks until those that are gone have ended (a few seconds at most).
+ * config is read during the call; of its times the one for calls applies to all servers, the
+ * others to new ones. */
+int mcp_host_reload(struct mcp_host *h, const struct config *config,
+		    const struct mcp_manifest *manifest, struct err *e) MUSTUSE;
 
 /* Wait until no server is in its first handshake, or until_ms (monotonic).  E_TIMEOUT then. */
 int mcp_host_ready(struct mcp_host *h, int64_t until_ms, const struct cancel *c,
@@ -86,12 +90,17 @@ struct mcp_result {
 	bool not_sent; /* the request was never written: calling again is safe */
 };
 
-/* Call a tool by its server and own name; args is a JSON object text, passed on unchanged.
+struct mcp_call {
+	str server, tool; /* the tool by the server's own name for it */
+	str args; /* JSON object text, passed on unchanged; "" and null are {} */
+	const struct mcp_progress *progress; /* may be NULL; called in the caller's thread */
+};
+
+/* Call a tool.
  * A failing tool is OK with .failed.  E_NOENT no such server or it is down (the message
  * says why), E_TIMEOUT, E_CANCELED (the server was told), E_IO died in the middle: then
  * result->not_sent says whether the call may have happened. */
-int mcp_host_call(struct mcp_host *h, str server, str tool, str args,
-		  const struct mcp_progress *progress, struct arena *a,
+int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena *a,
 		  struct mcp_result *result, const struct cancel *c, struct err *e) MUSTUSE;
 
 #endif

@@ -143,6 +143,7 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 		return rc;
 	}
 	fill_client(s);
+	s->opt.mcp = NULL;
 	s->open = true;
 	*out = s;
 	return OK;

@@ -45,8 +45,11 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 	const struct mcp_progress progress = { .fn = on_progress, .arg = &relay };
 	struct mcp_result r = { 0 };
 	bool wanted = ctx && ctx->on_progress;
-	int rc = mcp_host_call(self->arg, spec->server, spec->tool, args,
-			       wanted ? &progress : NULL, a, &r, c, e);
+	const struct mcp_call mc = { .server = spec->server,
+				     .tool = spec->tool,
+				     .args = args,
+				     .progress = wanted ? &progress : NULL };
+	int rc = mcp_host_call(self->arg, &mc, a, &r, c, e);
 
 	*out = (struct tool_result){
 		.text = r.text,

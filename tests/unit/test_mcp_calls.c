@@ -47,9 +47,10 @@ static void rig_done(struct rig *r)
 static void *caller(void *arg)
 {
 	struct rig *r = arg;
+	struct mcp_call mc = { .tool = S("tool\n\"x\""), .args = S("{\"k\":\r\n[1,\n2]}") };
 
-	r->rc = mcp_calls_do(r->calls, S("tool\n\"x\""), S("{\"k\":\r\n[1,\n2]}"),
-			     r->timeout_ms, NULL, &r->a, &r->result, &r->cancel, &r->e);
+	r->rc = mcp_calls_do(r->calls, &mc, r->timeout_ms, &r->a, &r->result, &r->cancel,
+			     &r->e);
 	return NULL;
 }
 

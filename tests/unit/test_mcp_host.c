@@ -1,6 +1,6 @@
 /*
  * Servers as children, seen through the host: the handshake and its accidents, calls, cancel,
- * death and return, reload.  The servers are this program itself, see mcp_fake.h.
+ * death and return, reload (mcp/client.c and mcp/server.c below it).  The servers are this program itself, see mcp_fake.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@
 /* A host over a manifest of fakes, and what a test reads of it. */
 struct rig {
 	struct arena a;
-	struct mcp_cfg cfg;
-	struct config config;
+	struct config config; /* cfg: a short name for its part */
+	struct mcp_cfg *cfg;
 	struct env env;
 	struct mcp_server_cfg servers[SERVERS_MAX];
 	size_t n;
@@ -84,7 +84,8 @@ static void rig_init(struct rig *r)
 
 	*r = (struct rig){ 0 };
 	(void)pthread_mutex_init(&r->lock, NULL);
-	r->cfg = (struct mcp_cfg){ .call_timeout_ms = TEST_MS, .start_timeout_ms = TEST_MS };
+	r->cfg = &r->config.mcp;
+	*r->cfg = (struct mcp_cfg){ .call_timeout_ms = TEST_MS, .start_timeout_ms = TEST_MS };
 	r->config.secrets = secrets;
 	r->config.secrets_n = 1;
 	r->env = env_copy(&r->a, block);
@@ -126,8 +127,7 @@ static struct mcp_server_cfg *add(struct rig *r, const char *name, const char *c
 static void go(struct rig *r)
 {
 	struct mcp_manifest m = { .servers = r->servers, .n = r->n };
-	struct mcp_host_opt opt = { .cfg = &r->cfg,
-				    .config = &r->config,
+	struct mcp_host_opt opt = { .config = &r->config,
 				    .env = &r->env,
 				    .save_tools = save_tools,
 				    .load_tools = load_tools,
@@ -172,24 +172,26 @@ static bool listed(struct rig *r, const char *name)
 	return false;
 }
 
+static int call_rc(struct rig *r, const char *server, const char *tool, const char *args,
+		   struct mcp_result *result, const struct cancel *c, struct err *e)
+{
+	struct mcp_call mc = { .server = str_of(server),
+			       .tool = str_of(tool),
+			       .args = str_of(args) };
+
+	return mcp_host_call(r->host, &mc, &r->a, result, c, e);
+}
+
 /* A call that has to come back well. */
 static str call(struct rig *r, const char *server, const char *tool, const char *args)
 {
 	struct mcp_result result;
 	struct err e = { 0 };
 
-	if (mcp_host_call(r->host, str_of(server), str_of(tool), str_of(args), NULL, &r->a,
-			  &result, NULL, &e) < 0)
+	if (call_rc(r, server, tool, args, &result, NULL, &e) < 0)
 		fail_msg("%s: %s", tool, e.msg);
 	assert_true(result.text.n > 0);
 	return result.text;
-}
-
-static int call_rc(struct rig *r, const char *server, const char *tool, const char *args,
-		   struct mcp_result *result, const struct cancel *c, struct err *e)
-{
-	return mcp_host_call(r->host, str_of(server), str_of(tool), str_of(args), NULL, &r->a,
-			     result, c, e);
 }
 
 #define assert_text(s, text)                                                                   \
@@ -304,7 +306,7 @@ static void bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_on
 	SCOPED(rig_done) struct rig r;
 
 	rig_init(&r);
-	r.cfg.start_timeout_ms = 300;
+	r.cfg->start_timeout_ms = 300;
 	add(&r, "silent", TRICKS("silent"));
 	add(&r, "gone", TRICKS())->command = S("/nonexistent");
 	add(&r, "exits", TRICKS("exit=1"));
@@ -443,6 +445,7 @@ static void progress_reaches_the_caller(void **state)
 	SCOPED(rig_done) struct rig r;
 	struct steps steps = { 0 };
 	struct mcp_progress progress = { on_progress, &steps };
+	struct mcp_call mc = { S("one"), S("progress"), S("{\"n\":50}"), &progress };
 	struct mcp_result result;
 	struct err e = { 0 };
 
@@ -452,9 +455,7 @@ static void progress_reaches_the_caller(void **state)
 	ready(&r);
 	/* The notices may all come with the answer, which then is all that is seen. */
 	for (int i = 0; i < 200 && !steps.n; i++)
-		assert_int_equal(mcp_host_call(r.host, S("one"), S("progress"), S("{\"n\":50}"),
-					       &progress, &r.a, &result, NULL, &e),
-				 OK);
+		assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, &e), OK);
 	assert_text(result.text, "with token");
 	assert_true(steps.n > 0);
 	assert_true(steps.done >= 1 && steps.total == 50);
@@ -470,7 +471,7 @@ static void big_answers_come_whole_and_too_big_ones_fail_alone(void **state)
 	str text;
 
 	rig_init(&r);
-	r.cfg.line_max = 4 << 20;
+	r.cfg->line_max = 4 << 20;
 	add(&r, "one", TRICKS("crlf"));
 	go(&r);
 	ready(&r);
@@ -534,7 +535,7 @@ static void a_hung_idle_server_is_found_and_started_again(void **state)
 	struct err e = { 0 };
 
 	rig_init(&r);
-	r.cfg.ping_interval_ms = 200;
+	r.cfg->ping_interval_ms = 200;
 	add(&r, "mute", TRICKS("no-ping"));
 	add(&r, "stuck", TRICKS());
 	go(&r);
@@ -553,7 +554,7 @@ static void a_live_idle_server_is_left_alone(void **state)
 	str pid;
 
 	rig_init(&r);
-	r.cfg.ping_interval_ms = 100;
+	r.cfg->ping_interval_ms = 100;
 	log = arena_fmt(&r.a, "%s/log", r.dir).p;
 	add(&r, "one", TRICKS(arena_fmt(&r.a, "log=%s", log).p));
 	go(&r);
@@ -586,8 +587,7 @@ static void a_server_that_stops_reading_is_dead_after_its_limit(void **state)
 	assert_int_equal(cancel_init(&c, NULL, 100, &e), OK);
 	assert_int_equal(call_rc(&r, "one", "freeze", "{}", &result, &c, &e), E_TIMEOUT);
 	assert_int_equal(cancel_init(&late, NULL, 500, &e), OK);
-	assert_int_equal(mcp_host_call(r.host, S("one"), S("echo"), buf_str(&args), NULL, &r.a,
-				       &result, &late, &e),
+	assert_int_equal(call_rc(&r, "one", "echo", buf_str(&args).p, &result, &late, &e),
 			 E_TIMEOUT);
 	assert_false(result.not_sent);
 	await(status_of(&r, "one").restarts >= 1);
@@ -617,8 +617,7 @@ static void cancels_in_the_middle_of_frames_never_break_the_stream(void **state)
 		struct mcp_result result;
 
 		assert_int_equal(cancel_init(&c, NULL, 1 + i % 4, &e), OK);
-		(void)!mcp_host_call(r.host, S("one"), S("echo"), buf_str(&args), NULL, &r.a,
-				     &result, &c, &e);
+		(void)!call_rc(&r, "one", "echo", buf_str(&args).p, &result, &c, &e);
 	}
 	assert_text(call(&r, "one", "echo", "{\"text\":\"whole\"}"), "whole");
 	assert_int_equal(status_of(&r, "one").restarts, 0);
@@ -648,9 +647,12 @@ static void *call_many(void *arg)
 		str text = arena_fmt(&a, "%d-%d", c->k, i);
 		struct mcp_result result;
 
-		if (mcp_host_call(c->r->host, i % 2 ? S("one") : S("two"), S("echo"),
-				  arena_fmt(&a, "{\"text\":\"%.*s\"}", STRF(text)), NULL, &a,
-				  &result, NULL, NULL) < 0 ||
+		struct mcp_call mc = { .server = i % 2 ? S("one") : S("two"),
+				       .tool = S("echo"),
+				       .args = arena_fmt(&a, "{\"text\":\"%.*s\"}",
+							 STRF(text)) };
+
+		if (mcp_host_call(c->r->host, &mc, &a, &result, NULL, NULL) < 0 ||
 		    !str_eq(result.text, text))
 			c->wrong = true;
 	}
@@ -745,7 +747,7 @@ static void reload_leaves_unchanged_servers_running(void **state)
 	r.n = 2;
 	add(&r, "comes", TRICKS());
 	m = (struct mcp_manifest){ .servers = r.servers, .n = r.n };
-	assert_int_equal(mcp_host_reload(r.host, &m, &e), OK);
+	assert_int_equal(mcp_host_reload(r.host, &r.config, &m, &e), OK);
 	ready(&r);
 	assert_true(str_eq(pid, call(&r, "stays", "pid", "{}")));
 	assert_false(str_eq(other, call(&r, "changes", "pid", "{}")));
@@ -792,9 +794,9 @@ static void *call_hang(void *arg)
 {
 	struct caller *c = arg;
 	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_call mc = { .server = S("one"), .tool = S("hang") };
 	struct mcp_result result;
-	int rc = mcp_host_call(c->r->host, S("one"), S("hang"), (str){ 0 }, NULL, &a, &result,
-			       NULL, NULL);
+	int rc = mcp_host_call(c->r->host, &mc, &a, &result, NULL, NULL);
 
 	c->wrong = rc != E_IO || result.not_sent;
 	return NULL;
