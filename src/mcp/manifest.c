@@ -395,33 +395,39 @@ static int read_server(struct reading *r, const struct toml *v, str name, struct
 	return add_server(r, &en, e);
 }
 
+/* Keys beside the servers. */
+static void warn_toml(struct reading *r, const struct toml *v)
+{
+	const struct key *k = key_find(v->key);
+	bool unused = k && k->kind == UNUSED;
+
+	warn(r, arena_fmt(r->a, "line %d: %s \"%.*s\"%s", v->line,
+			  unused ? "the key" : "unknown key", STRF(v->key),
+			  unused ? " is not used" : ""));
+}
+
 static int read_toml(struct reading *r, str text, struct err *e)
 {
+	const struct toml *servers;
 	struct toml *root;
 	int rc = toml_read(&root, r->a, text, e);
 
 	if (rc < 0)
 		return rc;
-	for (const struct toml *v = root->child; v; v = v->next) {
-		const struct key *k = key_find(v->key);
-
-		if (!str_eq(v->key, S("server"))) {
-			warn(r, arena_fmt(r->a, "line %d: %s \"%.*s\"%s", v->line,
-					  k && k->kind == UNUSED ? "the key" : "unknown key",
-					  STRF(v->key),
-					  k && k->kind == UNUSED ? " is not used" : ""));
-			continue;
-		}
-		if (v->type != TOML_ARRAY)
-			return err_set(
-				e, E_INVAL,
-				"line %d: a server is written as [[server]], in two brackets",
-				v->line);
-		r->servers = NEWN(r->a, struct mcp_server_cfg, v->n);
-		for (const struct toml *c = v->child; c; c = c->next)
-			if ((rc = read_server(r, c, (str){ 0 }, e)) < 0)
-				return rc;
-	}
+	servers = toml_get(root, "server");
+	for (const struct toml *v = root->child; v; v = v->next)
+		if (v != servers)
+			warn_toml(r, v);
+	if (!servers)
+		return OK;
+	if (servers->type != TOML_ARRAY)
+		return err_set(e, E_INVAL,
+			       "line %d: a server is written as [[server]], in two brackets",
+			       servers->line);
+	r->servers = NEWN(r->a, struct mcp_server_cfg, servers->n);
+	for (const struct toml *c = servers->child; c; c = c->next)
+		if ((rc = read_server(r, c, (str){ 0 }, e)) < 0)
+			return rc;
 	return OK;
 }
 
@@ -477,7 +483,7 @@ static int read_json(struct reading *r, str text, struct err *e)
 	return OK;
 }
 
-int mcp_manifest_parse(struct mcp_manifest *out, struct arena *a, str text, struct err *e)
+static int parse(struct mcp_manifest *out, struct arena *a, str text, struct err *e)
 {
 	struct reading r = { .a = a };
 	str inner = str_starts(text, S("\xEF\xBB\xBF")) ? str_sub(text, 3, text.n) : text;
@@ -504,6 +510,6 @@ int mcp_manifest_load(struct mcp_manifest *out, struct arena *a, const char *pat
 	}
 	if (rc < 0)
 		return err_wrap(e, rc, "manifest");
-	rc = mcp_manifest_parse(out, a, text, e);
+	rc = parse(out, a, text, e);
 	return rc < 0 ? err_wrap(e, rc, "manifest %s", path) : OK;
 }

@@ -33,7 +33,5 @@ struct mcp_manifest {
 /* A missing file is OK with no servers when optional, else E_NOENT. */
 int mcp_manifest_load(struct mcp_manifest *out, struct arena *a, const char *path,
 		      bool optional, struct err *e) MUSTUSE;
-int mcp_manifest_parse(struct mcp_manifest *out, struct arena *a, str text,
-		       struct err *e) MUSTUSE;
 
 #endif

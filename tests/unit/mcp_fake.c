@@ -1,3 +1,7 @@
+/*
+ * The scripted server.  One loop over stdin; what it does with a message is decided by the
+ * tricks on its command line.
+ */
 #include "mcp_fake.h"
 
 #include "base/buf.h"
