@@ -267,6 +267,8 @@ static void follow(struct supervisor *s)
 	while (!s->reaped) {
 		if (poll(p, COUNT(p), -1) < 0 && errno != EINTR)
 			return;
+		/* Before the signals: a fast child may have ended already, and STARTED has to
+		 * come before EXITED.  The report ends first, and is looked at last. */
 		if (p[REPORT].revents) {
 			read_report(s);
 			p[REPORT].fd = -1;
@@ -316,9 +318,6 @@ NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
 
 	follow(&s);
 	end_all(&s);
-	/* A fast child may have ended before its report was looked at; STARTED comes first. */
-	if (s.report >= 0)
-		read_report(&s);
 	if (!s.failed)
 		spawner_tell(plan->ctl, s.reaped ? SPAWNER_EXITED : SPAWNER_LOST, 0, s.status);
 	_exit(0);

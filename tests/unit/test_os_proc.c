@@ -65,6 +65,18 @@ static void stdin_ends_when_closed(void **state)
 	assert_int_equal(proc_wait(p, NULL, soon(), NULL, NULL), OK);
 }
 
+static void a_pipe_that_the_child_closes_ends_at_once(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(proc_drop) struct proc *p = start(SH("echo x; exec >&-; read x; exit 2"));
+	int status = 0;
+
+	assert_text(read_until(&a, proc_fd(p, 1), NULL), "x\n");
+	assert_int_equal(proc_wait(p, &status, clock_mono_ms() + 1, NULL, NULL), E_TIMEOUT);
+	proc_stop(p, TEST_MS, 0, &status);
+	assert_text(proc_status_text(&a, status), "exit 2");
+}
+
 static void stderr_has_its_own_pipe_and_null_is_empty(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -176,7 +188,7 @@ static void the_child_has_no_descriptor_but_stdio(void **state)
 	SCOPED(arena_free) struct arena a = { 0 };
 	int status;
 
-	/* 3 is the directory that ls itself reads; main() opened one without close-on-exec
+	/* 3 is the directory that ls itself reads; main() opened some without close-on-exec
 	 * before the spawner existed, and here is another. */
 	SCOPED(fd_drop) int open_fd = open("/dev/null", O_RDONLY);
 	assert_true(open_fd > 2);
@@ -447,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pipes_and_the_exit_status_arrive),
 		cmocka_unit_test(stdin_ends_when_closed),
+		cmocka_unit_test(a_pipe_that_the_child_closes_ends_at_once),
 		cmocka_unit_test(stderr_has_its_own_pipe_and_null_is_empty),
 		cmocka_unit_test(the_environment_is_exactly_what_was_given),
 		cmocka_unit_test(no_environment_at_all_still_finds_programs),
@@ -472,7 +485,8 @@ int main(void)
 
 	(void)snprintf(mark, sizeof mark, "300.%d", (int)getpid());
 	inherit_bad_signals();
-	if (open("/dev/null", O_RDONLY) < 0 || spawner_start(&e) < 0) {
+	if (open("/dev/null", O_RDONLY) < 0 || open("/dev/null", O_RDONLY) < 0 ||
+	    spawner_start(&e) < 0) {
 		(void)fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}

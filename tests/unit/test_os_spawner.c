@@ -119,6 +119,7 @@ static int mode_brood(void)
 	struct proc *third = shell("exit 0", NULL, &e);
 	say("third: %s\n", third ? "started" : e.msg);
 	spawner_stop();
+	say_end("second", second, clock_mono_ms() + 1);
 	spawner_stop();
 	return 0;
 }
@@ -167,7 +168,7 @@ static int mode_closed(void)
 
 static int mode_few_descriptors(void)
 {
-	struct rlimit l = { 40, 40 };
+	struct rlimit l = { 40, 400 };
 	struct proc *p[64] = { 0 };
 	struct err e = { 0 };
 	size_t n = 0;
@@ -180,6 +181,14 @@ static int mode_few_descriptors(void)
 	while (n < COUNT(p) && (p[n] = shell("sleep 300", NULL, &e)))
 		n++;
 	say("at once: %s, %s\n", n >= 10 && n < COUNT(p) ? "some" : "odd", e.msg);
+	while (n > 0)
+		proc_close(p[--n]);
+	/* The same with room here, but none in the spawner. */
+	l.rlim_cur = 400;
+	(void)setrlimit(RLIMIT_NOFILE, &l);
+	while (n < COUNT(p) && (p[n] = shell("sleep 300", NULL, &e)))
+		n++;
+	say("in the spawner: %s, %s\n", n >= 10 && n < COUNT(p) ? "some" : "odd", e.msg);
 	while (n > 0)
 		proc_close(p[--n]);
 	run_shell("echo again");
@@ -246,6 +255,30 @@ static int mode_stopped_supervisor(void)
 		proc_signal(p, SIGWINCH);
 	proc_signal(p, SIGKILL);
 	(void)kill((pid_t)supervisor, SIGCONT);
+	need(proc_wait(p, &status, soon(), NULL, &e), &e);
+	say("%s\n", proc_status_text(&a, status).p);
+	proc_close(p);
+	spawner_stop();
+	return 0;
+}
+
+/* A supervisor that has not read all signals when it ends resets the connection. */
+static int mode_unread_signals(void)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+
+	need(spawner_start(&e), &e);
+	struct proc *p = must_shell("exec sleep 300");
+	int64_t supervisor = parent_of(proc_pid(p));
+	(void)kill((pid_t)supervisor, SIGSTOP);
+	for (int i = 0; i < 50; i++)
+		proc_signal(p, SIGWINCH);
+	(void)kill((pid_t)proc_pid(p), SIGTERM);
+	(void)kill((pid_t)supervisor, SIGCONT);
+	struct pollfd hup = { .fd = proc_exit_fd(p) };
+	need(wait_fds(&hup, 1, soon(), NULL, &e), &e);
 	need(proc_wait(p, &status, soon(), NULL, &e), &e);
 	say("%s\n", proc_status_text(&a, status).p);
 	proc_close(p);
@@ -328,6 +361,7 @@ static const struct mode {
 	{ "full", mode_full },
 	{ "stopped-spawner", mode_stopped_spawner },
 	{ "stopped-supervisor", mode_stopped_supervisor },
+	{ "unread-signals", mode_unread_signals },
 	{ "termed", mode_termed },
 	{ "without-proc", mode_without_proc },
 	{ "other-user", mode_other_user },
@@ -454,7 +488,8 @@ static void nothing_survives_a_killed_spawner_and_the_daemon_is_told(void **stat
 	fd_drop(&b.d.in);
 	assert_string_equal(read_until(&a, b.d.out, NULL).p,
 			    "first: killed by signal 9\nsecond: killed by signal 9\n"
-			    "third: sh: the spawner process is gone\n");
+			    "third: sh: the spawner process is gone\n"
+			    "second: killed by signal 9\n");
 	finish(&b.d);
 }
 
@@ -474,8 +509,9 @@ static void a_killed_supervisor_loses_its_own_child_and_no_other(void **state)
 	}
 	assert_true(parent_of(b.second) > 0);
 	fd_drop(&b.d.in);
-	/* The daemon ends the rest by spawner_stop(), or this stream would not end. */
-	assert_string_equal(read_until(&a, b.d.out, NULL).p, "second: runs\nthird: started\n");
+	/* The daemon ends the rest by spawner_stop(). */
+	assert_string_equal(read_until(&a, b.d.out, NULL).p,
+			    "second: runs\nthird: started\nsecond: killed by signal 9\n");
 	finish(&b.d);
 }
 
@@ -525,8 +561,8 @@ static void few_descriptors_are_an_error_and_no_more(void **state)
 	str got = read_until(&a, d.out, NULL);
 	finish(&d);
 	assert_true(str_starts(got, S("in a row\nat once: some, sh: ")));
-	assert_true(str_has(got, S("Too many open files\n")));
-	assert_true(str_ends(got, S("\nagain\n")));
+	assert_true(str_has(got, S("Too many open files\nin the spawner: some, sh: ")));
+	assert_true(str_ends(got, S("Too many open files\nagain\n")));
 }
 
 static void the_129th_child_is_refused(void **state)
@@ -543,6 +579,11 @@ static void a_start_ends_in_time_when_the_spawner_does_not_answer(void **state)
 static void kill_is_not_lost_behind_other_signals(void **state)
 {
 	expect("stopped-supervisor", "killed by signal 9\n");
+}
+
+static void the_end_is_read_after_a_reset_connection(void **state)
+{
+	expect("unread-signals", "killed by signal 15\n");
 }
 
 static void terminating_signals_do_not_end_spawner_or_supervisor(void **state)
@@ -585,6 +626,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_129th_child_is_refused),
 		cmocka_unit_test(a_start_ends_in_time_when_the_spawner_does_not_answer),
 		cmocka_unit_test(kill_is_not_lost_behind_other_signals),
+		cmocka_unit_test(the_end_is_read_after_a_reset_connection),
 		cmocka_unit_test(terminating_signals_do_not_end_spawner_or_supervisor),
 		cmocka_unit_test(without_proc_the_group_is_killed),
 		cmocka_unit_test(an_unprivileged_daemon_ends_its_children_too),
