@@ -215,8 +215,6 @@ static void end_all(struct supervisor *s)
 		if (n < 0) {
 			n = kill(-s->child, SIGKILL) == 0 ||
 			    (!s->reaped && kill(s->child, SIGKILL) == 0);
-			if (n == 0 && s->reaped)
-				return;
 		}
 		powerless = n > 0 ? 0 : powerless + pause;
 		if (poll(&p, 1, pause) > 0)

@@ -393,6 +393,17 @@ static void closing_leaves_no_descriptor_and_no_process(void **state)
 	assert_int_equal(children_of(spawner, pids, COUNT(pids)), 0);
 }
 
+static void closing_one_does_not_wait_for_another(void **state)
+{
+	struct proc *first = start(ARGV("sleep", mark)), *second = start(ARGV("sleep", mark));
+	int64_t before = clock_mono_ms();
+
+	proc_close(first);
+	assert_true(clock_mono_ms() - before < 2500);
+	assert_true(with_argument(mark) == proc_pid(second));
+	proc_close(second);
+}
+
 static void exits_are_described(void **state)
 {
 	static const struct {
@@ -478,6 +489,7 @@ int main(void)
 		cmocka_unit_test(a_cancelled_start_leaves_nothing),
 		cmocka_unit_test(threads_start_children_in_parallel),
 		cmocka_unit_test(closing_leaves_no_descriptor_and_no_process),
+		cmocka_unit_test(closing_one_does_not_wait_for_another),
 		cmocka_unit_test(exits_are_described),
 		cmocka_unit_test(a_stale_child_is_killed_only_if_it_is_the_same),
 	};

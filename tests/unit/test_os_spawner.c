@@ -275,7 +275,9 @@ static int mode_unread_signals(void)
 	(void)kill((pid_t)supervisor, SIGSTOP);
 	for (int i = 0; i < 50; i++)
 		proc_signal(p, SIGWINCH);
+	SCOPED(fd_drop) int child = pidfd_of(proc_pid(p));
 	(void)kill((pid_t)proc_pid(p), SIGTERM);
+	need(wait_fd(child, POLLIN, soon(), NULL, &e), &e);
 	(void)kill((pid_t)supervisor, SIGCONT);
 	struct pollfd hup = { .fd = proc_exit_fd(p) };
 	need(wait_fds(&hup, 1, soon(), NULL, &e), &e);
@@ -320,14 +322,20 @@ static int mode_without_proc(void)
 		return 0;
 	}
 	need(spawner_start(&e), &e);
-	struct proc *p = must_shell("trap 'exit 4' USR1; sleep 300.77 & "
-				    "setsid sh -c \"kill -USR1 $$; exec sleep 300.78 >&2\" & "
-				    "wait; wait");
+	/* The parent's number makes processes that only this test will find. */
+	const char *script =
+		arena_fmt(&a,
+			  "trap 'exit 4' USR1; sleep 301.%d & "
+			  "setsid sh -c \"kill -USR1 $$; exec sleep 302.%d >&2\" & "
+			  "wait; wait",
+			  (int)getppid(), (int)getppid())
+			.p;
+	struct proc *p = must_shell(script);
 	need(proc_wait(p, &status, soon(), NULL, &e), &e);
 	say("%s, pid %s, boot id %zu\n", proc_status_text(&a, status).p,
 	    proc_start_time(getpid()) ? "known" : "unknown", proc_boot_id(&a).n);
 	proc_close(p);
-	p = must_shell("sleep 300.77; :");
+	p = must_shell(arena_fmt(&a, "sleep 301.%d; :", (int)getppid()).p);
 	proc_stop(p, 0, 0, &status);
 	say("%s\n", proc_status_text(&a, status).p);
 	spawner_stop();
@@ -500,7 +508,12 @@ static void a_killed_supervisor_loses_its_own_child_and_no_other(void **state)
 
 	add_descendants(&b, parent_of(b.first));
 	assert_true(b.n >= 3);
+	/* The spawner held, the child itself goes with its supervisor all the same. */
+	int child = pidfd_of(b.first);
+	(void)kill((pid_t)b.spawner, SIGSTOP);
 	(void)kill((pid_t)parent_of(b.first), SIGKILL);
+	await_end(child);
+	(void)kill((pid_t)b.spawner, SIGCONT);
 	assert_string_equal(read_until(&a, b.d.out, "\n").p, "first: lost\n");
 	/* "lost" comes only when all are gone already. */
 	for (size_t i = 0; i < b.n; i++) {
@@ -601,10 +614,12 @@ static void terminating_signals_do_not_end_spawner_or_supervisor(void **state)
 
 static void without_proc_the_group_is_killed(void **state)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
+
 	expect("without-proc", "exit 4, pid unknown, boot id 0\nkilled by signal 9\n");
-	assert_int_equal(with_argument("300.77"), 0);
+	assert_int_equal(with_argument(arena_fmt(&a, "301.%d", (int)getpid()).p), 0);
 	/* What has left the group survives here; the test ends it. */
-	int64_t survivor = with_argument("300.78");
+	int64_t survivor = with_argument(arena_fmt(&a, "302.%d", (int)getpid()).p);
 	assert_true(survivor > 0);
 	assert_int_equal(kill((pid_t)survivor, SIGKILL), 0);
 }
