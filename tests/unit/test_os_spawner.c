@@ -358,6 +358,41 @@ static int mode_other_user(void)
 	return 0;
 }
 
+/* A set-uid program that became another user wholly cannot be killed by the one who called
+ * it.  The copy of the interpreter in argv is one. */
+static int mode_beyond_reach(void)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *mark = arena_fmt(&a, "303.%d", (int)getppid()).p;
+	const char *python = arena_fmt(&a, "/tmp/gantry-setuid-%d", (int)getppid()).p;
+	const char *code = "import os, time\nos.setresuid(0, 0, 0)\nprint('up', flush=True)\n"
+			   "os.close(1)\ntime.sleep(300)";
+	struct proc_opt opt = { .argv = ARGV(python, "-c", code, mark),
+				.env = ARGV(PATH_ENV),
+				.out = PROC_PIPE };
+	struct err e = { 0 };
+	struct proc *p = NULL;
+	int status = 0;
+
+	if (setgid(65532) != 0 || setuid(65532) != 0) {
+		say("not permitted\n");
+		return 0;
+	}
+	need(spawner_start(&e), &e);
+	need(proc_start(&p, &opt, NULL, &e), &e);
+	if (!str_eq(read_until(&a, proc_fd(p, 1), NULL), S("up\n"))) {
+		say("not permitted\n"); /* no set-uid programs on this mount */
+		return 0;
+	}
+	proc_stop(p, 0, 1, &status);
+	say("%s\n", proc_status_text(&a, status).p);
+	proc_close(p);
+	run_shell("echo others run");
+	spawner_stop();
+	say("stopped\n");
+	return 0;
+}
+
 static const struct mode {
 	const char *name;
 	int (*run)(void);
@@ -373,6 +408,7 @@ static const struct mode {
 	{ "termed", mode_termed },
 	{ "without-proc", mode_without_proc },
 	{ "other-user", mode_other_user },
+	{ "beyond-reach", mode_beyond_reach },
 };
 
 /* ---- the tests ---------------------------------------------------------------------------- */
@@ -629,6 +665,37 @@ static void an_unprivileged_daemon_ends_its_children_too(void **state)
 	expect("other-user", "65532\nchild: exit 0\n");
 }
 
+static int make_setuid_copy(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *path = arena_fmt(&a, "/tmp/gantry-setuid-%d", (int)getpid()).p;
+	str binary;
+
+	*state = NULL;
+	if (file_read(&binary, &a, "/usr/bin/python3", 1 << 26, NULL) < 0)
+		return 0;
+	return file_write_atomic(path, binary, 04755, NULL) == OK ? 0 : -1;
+}
+
+static int remove_setuid_copy(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t pid = with_argument(arena_fmt(&a, "303.%d", (int)getpid()).p);
+
+	if (pid > 0)
+		(void)kill((pid_t)pid, SIGKILL);
+	(void)unlink(arena_fmt(&a, "/tmp/gantry-setuid-%d", (int)getpid()).p);
+	return 0;
+}
+
+static void what_may_not_be_killed_is_given_up(void **state)
+{
+	int64_t before = clock_mono_ms();
+
+	expect("beyond-reach", "lost\nothers run\nstopped\n");
+	assert_true(clock_mono_ms() - before < 10000);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -645,6 +712,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(terminating_signals_do_not_end_spawner_or_supervisor),
 		cmocka_unit_test(without_proc_the_group_is_killed),
 		cmocka_unit_test(an_unprivileged_daemon_ends_its_children_too),
+		cmocka_unit_test_setup_teardown(what_may_not_be_killed_is_given_up,
+						make_setuid_copy, remove_setuid_copy),
 	};
 
 	for (size_t i = 0; argc == 2 && i < COUNT(modes); i++)
