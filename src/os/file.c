@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define READ_STEP 65536
+#define PROBE_MS 1000 /* for a probe that was put off the processor in the middle */
 
 void fd_drop(int *fd)
 {
@@ -287,16 +288,19 @@ static int64_t pid_in(int fd)
  * we can get a shared one too, it was only that, and we try again. */
 static bool lock_exclusive(int fd)
 {
-	for (int tries = 0; tries < 100; tries++) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-			return true;
+	int64_t until = clock_mono_ms() + PROBE_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (errno != EWOULDBLOCK || flock(fd, LOCK_SH | LOCK_NB) != 0)
 			return false;
 		(void)flock(fd, LOCK_UN);
+		if (clock_mono_ms() >= until) {
+			errno = EWOULDBLOCK;
+			return false;
+		}
 		(void)sched_yield();
 	}
-	errno = EWOULDBLOCK;
-	return false;
+	return true;
 }
 
 int lock_take(int *fd, const char *path, struct err *e)
