@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/value.h"
 #include "os/log.h"
@@ -177,18 +178,28 @@ void cli_problems(str text)
 	}
 }
 
+/* One end at a terminal is enough for a person's own directories: the other may be a pipe. */
+struct config_opt cli_config_opt(const struct cli *cli, unsigned need)
+{
+	return (struct config_opt){
+		.path = cli->config_path,
+		.log_level = cli->log_level,
+		.terminal = cli->terminal || isatty(STDIN_FILENO) || isatty(STDERR_FILENO),
+		.need = need,
+	};
+}
+
 int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
 	       struct config **out)
 {
-	struct config_opt opt = { .path = cli->config_path,
-				  .log_level = cli->log_level,
-				  .channel = channel,
-				  .terminal = cli->terminal,
-				  .need = need };
+	struct config_opt opt = cli_config_opt(cli, need);
 	struct config_problems problems;
 	struct config *c;
 	struct err e = { 0 };
-	int rc = config_load(&c, &opt, &cli->env, cli->a, &problems, &e);
+	int rc;
+
+	opt.channel = channel;
+	rc = config_load(&c, &opt, &cli->env, cli->a, &problems, &e);
 
 	if (rc < 0 && problems.n) {
 		cli_problems(problems.text);
@@ -210,10 +221,7 @@ int cli_reload(struct cli *cli, const struct config *running, struct config **ou
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct cli now = *cli;
-	struct config_opt opt = { .path = cli->config_path,
-				  .log_level = cli->log_level,
-				  .terminal = cli->terminal,
-				  .need = CONFIG_ALL };
+	struct config_opt opt = cli_config_opt(cli, CONFIG_ALL);
 	struct config_problems problems;
 	int rc = config_load(out, &opt, &cli->env, &a, &problems, e);
 

@@ -13,15 +13,13 @@
 /* Load with what is asked for; OK, or the exit code with every problem said. */
 static int load(struct cli *cli, unsigned need, struct config **out)
 {
-	struct config_opt opt = { .path = cli->config_path,
-				  .log_level = cli->log_level,
-				  .terminal = cli->terminal,
-				  .need = need,
-				  .inspect = true };
+	struct config_opt opt = cli_config_opt(cli, need);
 	struct config_problems problems;
 	struct err e = { 0 };
-	int rc = config_load(out, &opt, &cli->env, cli->a, &problems, &e);
+	int rc;
 
+	opt.inspect = true;
+	rc = config_load(out, &opt, &cli->env, cli->a, &problems, &e);
 	if (rc == OK)
 		return EXIT_OK;
 	if (!problems.n)

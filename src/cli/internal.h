@@ -12,6 +12,9 @@ int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc,
 /* The lines of a problem list, each as its own message on stderr. */
 void cli_problems(str text);
 
+/* How to load for this command line. */
+struct config_opt cli_config_opt(const struct cli *cli, unsigned need);
+
 /* SIGHUP: load from the same sources again, keep what only a start takes (config_keep), and
  * let the log follow.  On an error running goes on. */
 int cli_reload(struct cli *cli, const struct config *running, struct config **out,
