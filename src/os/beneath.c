@@ -185,20 +185,40 @@ static bool splice_link(const struct spot *s, struct arena *a, str *abs)
 	return false;
 }
 
-/* Hold what abs names.  E_NOENT: *where is the root and the name, links taken out, at which
- * it is missing. */
-static int look(const struct beneath *b, struct arena *a, str path, bool make,
-		struct spot *where, int *fd, struct err *e)
+/* What path stands for, before links are looked at. */
+static int absolute(const struct beneath *b, struct arena *a, str path, str *abs, struct err *e)
 {
-	str base = b->n ? b->roots[0] : S("/"), abs;
+	str base = b->n ? b->roots[0] : S("/");
 	int rc = OK;
 
 	if (b->n == 0)
 		return err_set(e, E_DENIED, "no directories are allowed");
 	if (base.n && base.p[0] == '~')
 		rc = path_absolute(&base, a, base, b->home, S("/"), e);
-	if (rc == OK)
-		rc = path_absolute(&abs, a, path, b->home, base, e);
+	return rc < 0 ? rc : path_absolute(abs, a, path, b->home, base, e);
+}
+
+bool beneath_is_root(const struct beneath *b, struct arena *a, str path)
+{
+	str abs, root;
+
+	if (absolute(b, a, path, &abs, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < b->n; i++)
+		if (path_absolute(&root, a, b->roots[i], b->home, S("/"), NULL) == OK &&
+		    str_eq(root, abs))
+			return true;
+	return false;
+}
+
+/* Hold what abs names.  E_NOENT: *where is the root and the name, links taken out, at which
+ * it is missing. */
+static int look(const struct beneath *b, struct arena *a, str path, bool make,
+		struct spot *where, int *fd, struct err *e)
+{
+	str abs;
+	int rc = absolute(b, a, path, &abs, e);
+
 	for (int hops = 0; rc == OK; hops++) {
 		spot_drop(where);
 		rc = find_root(b, a, abs, make, where, e);

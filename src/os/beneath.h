@@ -35,6 +35,9 @@ int beneath_supported(struct err *e) MUSTUSE;
 int beneath_look(const struct beneath *b, struct arena *a, str path, int *fd, struct stat *st,
 		 struct err *e) MUSTUSE;
 
+/* Does path name one of the roots, be it there or not? */
+bool beneath_is_root(const struct beneath *b, struct arena *a, str path);
+
 /* Open for real what is held: a regular file or a directory (E_INVAL otherwise), E_DENIED our
  * own database.  flags as of open(2), without O_CREAT. */
 int beneath_open(const struct beneath *b, int held, int flags, int *fd, struct err *e) MUSTUSE;

@@ -155,7 +155,12 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 		return tool_fail(out, a, "path must be text");
 	if (!tool_arg_i64(args, "depth", 1, &depth) || depth < 0)
 		return tool_fail(out, a, "depth must be a number from 1 to %d", DEPTH_MAX);
-	if (beneath_look(&env->files, a, path, &held, &st, &why) < 0)
+	int rc = beneath_look(&env->files, a, path, &held, &st, &why);
+	if (rc == E_NOENT && beneath_is_root(&env->files, a, path)) {
+		out->text = S("(empty directory)"); /* made by the first write */
+		return OK;
+	}
+	if (rc < 0)
 		return tool_fail(out, a, "%.*s: %s", STRF(shown), why.msg);
 	if (!S_ISDIR(st.st_mode))
 		return tool_fail(out, a, "%.*s is not a directory; use read_file", STRF(shown));
@@ -170,7 +175,7 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 		.c = c,
 		.e = &why,
 	};
-	int rc = walk_dir(&w, &fd, 0);
+	rc = walk_dir(&w, &fd, 0);
 	if (rc == E_CANCELED || rc == E_TIMEOUT)
 		return err_set(e, rc, "%s", why.msg);
 	if (rc < 0)

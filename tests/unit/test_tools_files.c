@@ -401,6 +401,8 @@ static void writing_makes_what_is_missing_with_plain_modes(void **state)
 	/* The root itself too, but only for writing. */
 	p.roots[0] = str_of(in(&p, "new/root"));
 	expect(use(&p, READ, S("{\"path\":\"f\"}")), CALL_FAILED, "No such file");
+	expect(use(&p, LIST, S("{}")), CALL_DONE, "(empty directory)");
+	expect(use(&p, LIST, S("{\"path\":\"sub\"}")), CALL_FAILED, "No such file");
 	assert_int_equal(access(in(&p, "new"), F_OK), -1);
 	expect(use(&p, WRITE, S("{\"path\":\"f\",\"content\":\"x\"}")), CALL_DONE, "wrote");
 	assert_true(str_eq(get(&p, "new/root/f"), S("x")));
