@@ -113,10 +113,17 @@ int model_request_body(const struct model *m, const struct model_req *req, struc
 
 /* ---- listening ---------------------------------------------------------------------- */
 
+static void note_first(struct attempt *t)
+{
+	if (!t->first_ms)
+		t->first_ms = clock_mono_ms();
+}
+
 static void on_piece(void *arg, enum model_event ev, str piece)
 {
 	struct attempt *t = arg;
 
+	note_first(t);
 	if (!t->req->on_event)
 		return;
 	*t->shown = true;
@@ -128,8 +135,8 @@ static int on_body(void *arg, str chunk, struct err *e)
 	struct attempt *t = arg;
 	int rc = stream_feed(&t->stream, chunk, e);
 
-	if (rc > 0 && !t->first_ms)
-		t->first_ms = clock_mono_ms();
+	if (rc > 0)
+		note_first(t); /* calls have no pieces */
 	return rc;
 }
 

@@ -412,7 +412,7 @@ static const struct meaning {
 
 static int explain(const struct transfer *t, CURLcode result, struct err *e)
 {
-	long os_errno = 0;
+	long os_errno = 0, proxy_status = 0;
 
 	if (result == CURLE_COULDNT_CONNECT) {
 		curl_easy_getinfo(t->h->easy, CURLINFO_OS_ERRNO, &os_errno);
@@ -420,6 +420,9 @@ static int explain(const struct transfer *t, CURLcode result, struct err *e)
 		(void)err_sys(e, "cannot connect");
 		return E_IO;
 	}
+	curl_easy_getinfo(t->h->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
+	if (proxy_status && proxy_status / 100 != 2)
+		return err_set(e, E_IO, "the proxy refused with status %ld", proxy_status);
 	for (size_t i = 0; i < COUNT(meanings); i++) {
 		const struct meaning *m = &meanings[i];
 		if (m->code == result)

@@ -46,6 +46,7 @@ struct world {
 	struct model_quirks learnt[16];
 	int learnt_n, learn_rc, requests_when_learnt[16];
 	bool stopped;
+	int64_t listen_ms; /* how long on_event takes */
 };
 
 static void on_event(void *arg, enum model_event ev, str piece)
@@ -54,6 +55,8 @@ static void on_event(void *arg, enum model_event ev, str piece)
 	struct world *w = arg;
 
 	buf_fmt(&w->heard, "%s%.*s", signs[ev], STRF(piece));
+	for (int64_t at = clock_mono_ms(); clock_mono_ms() < at + w->listen_ms;)
+		;
 }
 
 static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
@@ -198,6 +201,25 @@ static void stream_is_told_piece_by_piece_and_replied_whole(void **state)
 	assert_int_equal(model_request_body(w.m, &w.req, &w.a, &body, NULL), OK);
 	assert_text(body, strstr(w.s.request[0], "\r\n\r\n") + 4);
 	end(&w);
+}
+
+static void time_to_the_first_token_ends_with_it(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct world w;
+
+		begin(&w);
+		w.listen_ms = 40;
+		answer(&w, "200 OK",
+		       i ? CHUNK("\"content\":\"Hel\"") CHUNK("\"content\":\"lo\"") FINISH DONE
+			 : CHUNK("\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"now\"}"
+				 "}]") CHUNK("\"content\":\"lo\"") FINISH DONE);
+		assert_ok(&w, run(&w));
+		assert_true(w.r.total_ms >= 40);
+		if (i)
+			assert_true(w.r.first_token_ms <= w.r.total_ms - 40);
+		end(&w);
+	}
 }
 
 static void either_form_is_taken_whatever_was_asked_for(void **state)
@@ -697,6 +719,18 @@ static void cut_stream_is_asked_for_again_and_its_pieces_taken_back(void **state
 	assert_text(w.r.text, "Hello");
 	assert_text(buf_str(&w.heard), "+Hel!+Hello");
 	end(&w);
+
+	/* What was taken back once is not taken back again. */
+	begin(&w);
+	w.cfg.max_retries = 2;
+	stream(&w, CHUNK("\"content\":\"Hel\""));
+	step(&w, LB_CLOSE, S(""));
+	answer(&w, "500 No\r\nretry-after-ms: 1", "");
+	answer(&w, "200 OK", WHOLE);
+	assert_ok(&w, run(&w));
+	assert_int_equal(w.r.retries, 2);
+	assert_text(buf_str(&w.heard), "+Hel!+Hello");
+	end(&w);
 }
 
 /* ---- waiting ------------------------------------------------------------------------ */
@@ -735,18 +769,18 @@ static void stalled_streams_end_at_their_limits(void **state)
 
 static void cancel_ends_every_wait(void **state)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 7; i++) {
 		struct world w;
 		int64_t at = clock_mono_ms();
 		int rc;
 
 		begin(&w);
-		w.cfg.max_retries = 5;
-		if (i == 0) { /* before a byte */
+		w.cfg.max_retries = i < 4 ? 5 : 0;
+		if (i % 4 == 0) { /* before a byte */
 			step(&w, LB_READ, S(""));
-		} else if (i == 1) { /* before a token */
+		} else if (i % 4 == 1) { /* before a token */
 			stream(&w, ": hm\n\n");
-		} else if (i == 2) { /* in the middle */
+		} else if (i % 4 == 2) { /* in the middle */
 			stream(&w, CHUNK("\"content\":\"Hel\""));
 		} else { /* while waiting to ask again */
 			answer(&w, "429 Slow\r\nRetry-After: 30", "");
@@ -794,6 +828,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stream_is_told_piece_by_piece_and_replied_whole),
+		cmocka_unit_test(time_to_the_first_token_ends_with_it),
 		cmocka_unit_test(either_form_is_taken_whatever_was_asked_for),
 		cmocka_unit_test(stream_in_single_bytes_is_the_same),
 		cmocka_unit_test(finished_answer_survives_what_follows),

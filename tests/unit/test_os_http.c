@@ -237,9 +237,9 @@ static void stream_arrives_in_order_even_byte_by_byte(void **state)
 
 static void large_bodies_go_both_ways(void **state)
 {
-	static char big[300000];
+	static char big[1300000]; /* over what curl asks for leave to send */
 	struct lb_step steps[] = { READ,
-				   SEND(OK_HEAD "Content-Length: 300000\r\n\r\n"),
+				   SEND(OK_HEAD "Content-Length: 1300000\r\n\r\n"),
 				   { LB_SEND, big, sizeof big },
 				   DO(LB_HOLD),
 				   END };
@@ -252,6 +252,7 @@ static void large_bodies_go_both_ways(void **state)
 	assert_memory_equal(w.r.body.p, big, sizeof big);
 	stop(&w);
 	assert_memory_equal(strstr(w.s.request[0], "\r\n\r\n") + 4, big, sizeof big);
+	assert_null(strcasestr(w.s.request[0], "\r\nexpect:"));
 	end(&w);
 }
 
@@ -496,17 +497,23 @@ static void every_phase_ends_with_a_cancel(void **state)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct world w;
-		int64_t at = clock_mono_ms();
-		int rc;
+		int64_t best = INT64_MAX;
+		/* The best of some, because the machine may be busy. */
+		for (int round = 0; round < 8; round++) {
+			struct world w;
+			int64_t at = clock_mono_ms();
+			int rc;
 
-		begin(&w, rows[i]);
-		w.sink_rc = 1;
-		rc = run(&w, (struct http_req){ .sink = sink, .body = S("{}") });
-		assert_failed(&w, rc, E_CANCELED, "canceled");
-		assert_true(w.r.maybe_sent);
-		assert_true(clock_mono_ms() - at < 5000);
-		end(&w);
+			begin(&w, rows[i]);
+			w.sink_rc = 1;
+			rc = run(&w, (struct http_req){ .sink = sink, .body = S("{}") });
+			assert_failed(&w, rc, E_CANCELED, "canceled");
+			assert_true(w.r.maybe_sent);
+			if (clock_mono_ms() - at < best)
+				best = clock_mono_ms() - at;
+			end(&w);
+		}
+		assert_true(best < 500);
 	}
 }
 
@@ -863,6 +870,35 @@ static void proxy_comes_from_the_options_and_never_from_the_environment(void **s
 	unsetenv("no_proxy");
 }
 
+static void proxy_that_refuses_is_named(void **state)
+{
+	const struct lb_step steps[] = {
+		READ, SEND("HTTP/1.1 407 No\r\nX-Proxy: 1\r\nContent-Length: 0\r\n\r\n"),
+		DO(LB_HOLD), END
+	};
+	struct http_pool *pool;
+	struct world w;
+	int rc;
+
+	begin(&w, steps);
+	assert_int_equal(
+		http_pool_open(&pool,
+			       &(struct http_opt){ .https_proxy = lb_url(&w.s, &w.a, "").p },
+			       NULL),
+		OK);
+	http_return(&w.h);
+	w.h = http_borrow(pool);
+	rc = run(&w, (struct http_req){ .url = S("https://far.invalid/x"), .body = S("{}") });
+	assert_failed(&w, rc, E_IO, "the proxy refused with status 407");
+	assert_false(w.r.maybe_sent);
+	assert_int_equal(w.r.headers_n, 0);
+	http_return(&w.h);
+	http_pool_close(pool);
+	stop(&w);
+	assert_has(w.s.request[0], "CONNECT far.invalid:443 HTTP/1.1\r\n");
+	end(&w);
+}
+
 static void handles_are_lent_to_many_threads_at_once(void **state)
 {
 	struct http_pool *pool;
@@ -915,6 +951,7 @@ int main(void)
 		cmocka_unit_test(refused_connection_was_never_sent),
 		cmocka_unit_test(plain_answer_to_a_tls_handshake_is_a_protocol_error),
 		cmocka_unit_test(proxy_comes_from_the_options_and_never_from_the_environment),
+		cmocka_unit_test(proxy_that_refuses_is_named),
 		cmocka_unit_test(handles_are_lent_to_many_threads_at_once),
 	};
 
