@@ -121,7 +121,8 @@ static void step(struct loopback *s, const struct lb_step *t, int *fd)
 {
 	size_t n = t->n || !t->data ? t->n : strlen(t->data);
 
-	if (*fd < 0 && t->op != LB_RING && t->op != LB_FIRE && t->op != LB_CLOSE)
+	if (*fd < 0 && t->op != LB_RING && t->op != LB_FIRE && t->op != LB_CLOSE &&
+	    t->op != LB_PAUSE)
 		*fd = accept_one(s);
 	switch (t->op) {
 	case LB_END:
@@ -154,6 +155,9 @@ static void step(struct loopback *s, const struct lb_step *t, int *fd)
 		break;
 	case LB_RING:
 		ring(s->ring_fd);
+		break;
+	case LB_PAUSE:
+		(void)poll(NULL, 0, 30);
 		break;
 	}
 }

@@ -26,6 +26,7 @@ enum lb_op {
 	LB_RESET, /* close with RST */
 	LB_FIRE, /* cancel the token of the server with CANCEL_USER */
 	LB_RING, /* wake lb_wait() */
+	LB_PAUSE, /* 30 ms, for the client to fall asleep in its wait */
 };
 
 struct lb_step {

@@ -491,15 +491,16 @@ static void stalled_phases_end_at_their_limits(void **state)
 static void every_phase_ends_with_a_cancel(void **state)
 {
 	static const struct lb_step rows[][6] = {
-		{ READ, DO(LB_FIRE), DO(LB_HOLD), END },
-		{ READ, SEND(CHUNKED), DO(LB_FIRE), DO(LB_HOLD), END },
-		{ READ, SEND(CHUNKED "1\r\na\r\n"), DO(LB_FIRE), DO(LB_HOLD), END },
+		{ READ, DO(LB_PAUSE), DO(LB_FIRE), DO(LB_HOLD), END },
+		{ READ, SEND(CHUNKED), DO(LB_PAUSE), DO(LB_FIRE), DO(LB_HOLD), END },
+		{ READ, SEND(CHUNKED "1\r\na\r\n"), DO(LB_PAUSE), DO(LB_FIRE), DO(LB_HOLD),
+		  END },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		int64_t best = INT64_MAX;
 		/* The best of some, because the machine may be busy. */
-		for (int round = 0; round < 8; round++) {
+		for (int round = 0; round < 6; round++) {
 			struct world w;
 			int64_t at = clock_mono_ms();
 			int rc;
@@ -513,7 +514,7 @@ static void every_phase_ends_with_a_cancel(void **state)
 				best = clock_mono_ms() - at;
 			end(&w);
 		}
-		assert_true(best < 500);
+		assert_true(best < 130); /* libcurl itself would wake after 200 */
 	}
 }
 
