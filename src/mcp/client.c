@@ -46,6 +46,13 @@ struct conn {
 	char chunk[CHUNK];
 };
 
+static void noise_init(struct mcp_noise *n, const char *event, const struct mcp_client_opt *opt)
+{
+	mcp_noise_init(n, event, opt->label);
+	n->secrets = opt->secrets;
+	n->secrets_n = opt->secrets_n;
+}
+
 static struct conn *conn_new(struct arena *a, const struct mcp_client_opt *opt)
 {
 	struct conn *c = NEW(a, struct conn);
@@ -53,9 +60,9 @@ static struct conn *conn_new(struct arena *a, const struct mcp_client_opt *opt)
 	c->opt = opt;
 	mcp_session_init(&c->session, &opt->session);
 	mcp_lines_init(&c->lines, opt->line_max);
-	mcp_noise_init(&c->errs, "mcp.stderr", opt->label);
-	mcp_noise_init(&c->foreign, "mcp.foreign", opt->label);
-	mcp_noise_init(&c->logs, "mcp.log", opt->label);
+	noise_init(&c->errs, "mcp.stderr", opt);
+	noise_init(&c->foreign, "mcp.foreign", opt);
+	noise_init(&c->logs, "mcp.log", opt);
 	c->control = buf_in(&c->control_arena, CONTROL_MAX);
 	c->out_open = c->err_open = true;
 	return c;

@@ -17,6 +17,8 @@
 struct mcp_client_opt {
 	const struct mcp_server_cfg *server;
 	str label; /* its name as a value for the log */
+	const str *secrets; /* values of its environment that the log must not show */
+	size_t secrets_n;
 	const char *const *env; /* of the child, whole */
 	const char *cwd;
 	struct mcp_calls *calls;

@@ -5,6 +5,7 @@
 
 #include "base/utf.h"
 #include "os/log.h"
+#include "text/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,7 @@ void mcp_noise_line(struct mcp_noise *n, str kind, str line, int64_t now_ms)
 	SCOPED(arena_free) struct arena a = { 0 };
 
 	line = str_trim(utf_repair(&a, str_trim(utf_head(line, MCP_NOISE_LINE))));
+	line = text_redact_values(&a, line, n->secrets, n->secrets_n);
 	if (!line.n)
 		return;
 	(void)snprintf(n->last, sizeof(n->last), "%.*s",

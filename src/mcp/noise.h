@@ -14,6 +14,8 @@
 struct mcp_noise {
 	const char *event; /* of the log */
 	str server;
+	const str *secrets; /* values that are not to be shown, borrowed */
+	size_t secrets_n;
 	char line[MCP_NOISE_LINE]; /* the end of the line that is being collected */
 	size_t n;
 	bool cut; /* its begin is lost */

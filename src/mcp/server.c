@@ -12,6 +12,7 @@
 #include "os/log.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define PAUSE_MS 500
 #define PAUSE_MAX_MS 30000
@@ -99,6 +100,33 @@ static str label_of(struct mcp_server *s)
 	return name;
 }
 
+/* Does the name of a variable say that its value is a secret? */
+static bool is_secret(str name)
+{
+	static const char *const words[] = { "KEY",  "TOKEN", "SECRET", "PASS",
+					     "AUTH", "CRED",  "PWD",    "PRIVATE" };
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		for (size_t at = 0; at < name.n; at++)
+			if (str_ieq(str_sub(name, at, at + strlen(words[i])), str_of(words[i])))
+				return true;
+	return false;
+}
+
+/* What the manifest gives the server is unknown to the log's own list of secrets. */
+static void find_secrets(struct mcp_server *s)
+{
+	str *v = NEWN(&s->a, str, s->cfg.env.n);
+
+	s->client.secrets = v;
+	for (size_t i = 0; i < s->cfg.env.n; i++) {
+		str value = s->cfg.env.v[i], name = str_cut(&value, '=');
+
+		if (is_secret(name))
+			v[s->client.secrets_n++] = value;
+	}
+}
+
 static void fill_client(struct mcp_server *s)
 {
 	const struct mcp_cfg *mcp = s->opt.mcp;
@@ -143,6 +171,7 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 		return rc;
 	}
 	fill_client(s);
+	find_secrets(s);
 	s->opt.mcp = NULL;
 	s->open = true;
 	*out = s;

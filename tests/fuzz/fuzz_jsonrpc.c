@@ -1,8 +1,9 @@
 /*
  * Any bytes from a server: cut into lines in two ways, which must agree, and each line told
- * apart and searched for its id.  The first byte chooses the limit of a line.
+ * apart and searched for its id, then given to a session, whose own lines must be messages.
+ * The first byte chooses the limit of a line.
  */
-#include "mcp/rpc.h"
+#include "mcp/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,51 @@ static uint64_t run(str bytes, size_t max, size_t step)
 	return h;
 }
 
+/* All that the session sent is whole messages. */
+static void check_sent(struct buf *out)
+{
+	str rest = buf_str(out);
+
+	if (rest.n && !str_ends(rest, S("\n")))
+		abort();
+	while (rest.n) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct mcp_msg m;
+
+		mcp_rpc_read(&m, &a, str_cut(&rest, '\n'));
+		if (m.kind == MCP_FOREIGN || m.kind == MCP_BATCH)
+			abort();
+	}
+	buf_reset(out);
+}
+
+static void converse(str bytes)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	_Atomic int64_t ids = 0;
+	struct mcp_session_opt opt = {
+		.version = "1", .root = S("/r"), .start_ms = 50, .ping_ms = 7, .ids = &ids
+	};
+	struct buf out = buf_in(&a, (size_t)1 << 20);
+	struct mcp_session s;
+	int rc = OK;
+
+	mcp_session_init(&s, &opt);
+	mcp_session_begin(&s, 1, &out);
+	for (int64_t now = 2; bytes.n && rc == OK; now += 3) {
+		struct mcp_event ev;
+		struct mcp_msg m;
+
+		mcp_rpc_read(&m, &a, str_cut(&bytes, '\n'));
+		rc = mcp_session_take(&s, &m, now, &a, &out, &ev, NULL);
+		if (rc == OK)
+			rc = mcp_session_tick(&s, now, now % 2, &out, NULL);
+		(void)mcp_session_due(&s, true);
+		check_sent(&out);
+	}
+	mcp_session_done(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	str bytes = { (const char *)data, size };
@@ -52,5 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (run(bytes, max, size + 1) != run(bytes, max, 3))
 		abort();
+	converse(bytes);
 	return 0;
 }

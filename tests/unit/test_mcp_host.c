@@ -309,7 +309,7 @@ static void bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_on
 	r.cfg->start_timeout_ms = 300;
 	add(&r, "silent", TRICKS("silent"));
 	add(&r, "gone", TRICKS())->command = S("/nonexistent");
-	add(&r, "exits", TRICKS("exit=1"));
+	add(&r, "exits", TRICKS("exit=1"))->env = (struct str_list){ &S("MY_KEY=my key"), 1 };
 	add(&r, "good", TRICKS());
 	go(&r);
 	assert_text(call(&r, "good", "echo", "{\"text\":\"x\"}"), "x");
@@ -318,7 +318,7 @@ static void bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_on
 	assert_text(status_of(&r, "silent").note, "no answer to initialize within 300 ms");
 	assert_int_equal(status_of(&r, "gone").state, MCP_FAILED);
 	assert_non_null(strstr(status_of(&r, "gone").note.p, "/nonexistent"));
-	assert_text(status_of(&r, "exits").note, "exit 1; stderr: cannot find my key");
+	assert_text(status_of(&r, "exits").note, "exit 1; stderr: cannot find [REDACTED]");
 	await(status_of(&r, "exits").restarts >= 1);
 	assert_int_equal(status_of(&r, "good").restarts, 0);
 }

@@ -108,6 +108,20 @@ static void a_kind_stands_before_the_line_and_bad_bytes_are_mended(void **state)
 	assert_false(str_has(text, S("\x1B")));
 }
 
+static void secrets_of_the_server_are_not_shown(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	static const str secrets[] = { { "swordfish-7", 11 } };
+	struct mcp_noise n;
+
+	mcp_noise_init(&n, "mcp.stderr", S("srv"));
+	n.secrets = secrets;
+	n.secrets_n = 1;
+	mcp_noise_feed(&n, S("using key swordfish-7 now\n"), 1);
+	assert_true(str_has(logged(&a), S("line=\"using key [REDACTED] now\"")));
+	assert_string_equal(n.last, "using key [REDACTED] now");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +129,7 @@ int main(void)
 		cmocka_unit_test(of_a_line_without_end_the_end_is_kept),
 		cmocka_unit_test(a_flood_is_counted_and_the_next_stretch_begins_anew),
 		cmocka_unit_test(a_kind_stands_before_the_line_and_bad_bytes_are_mended),
+		cmocka_unit_test(secrets_of_the_server_are_not_shown),
 	};
 	int fd = mkstemp(path), failed;
 
