@@ -203,12 +203,12 @@ test-counterparts: deps-dev build ## the third-party programs from npm, cached o
 		$(PYTEST) $(PYTEST_ARGS) tests/counterparts
 
 check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
-	@$(MAKE) SAN=asan unit scenes
+	@$(MAKE) SAN=asan PYTEST_ARGS="$(PYTEST_ARGS) -m 'not long'" unit scenes
 
 # gcc 12's ThreadSanitizer cannot place its memory where a kernel randomizes a lot.
 fixed = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 check-tsan: ## unit tests and the scenes marked concurrency under ThreadSanitizer
-	@$(fixed) $(MAKE) SAN=tsan PYTEST_ARGS='$(PYTEST_ARGS) -m concurrency' unit scenes
+	@$(fixed) $(MAKE) SAN=tsan PYTEST_ARGS="$(PYTEST_ARGS) -m 'concurrency and not long'" unit scenes
 
 coverage: ## which share of each source file unit tests and scenes run
 	@rm -rf build/cov/obj/*/*.gcda

@@ -132,8 +132,8 @@ static void ask_client(struct arena *a)
 	static const char *const asks[] = {
 		"{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n",
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\"}\n",
-		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"sampling/"
-		"createMessage\",\"params\":{}}\n",
+		("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"sampling/"
+		 "createMessage\",\"params\":{}}\n"),
 		"[{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}]\n",
 	};
 
