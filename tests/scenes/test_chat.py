@@ -177,7 +177,8 @@ def test_asked_for_approval_a_call_waits_for_yes_or_no(gantry, model, mcp):
     mcp.add("srv", tools=["count"])
     config = gantry.dir / "config.yaml"
     config.write_text("""
-openai: {api_key_env: MY_KEY, base_url: %s, model: test-model}
+agent: {model: test-model}
+openai: {api_key_env: MY_KEY, base_url: %s}
 storage: {dsn: %s}
 mcp: {manifest: %s}
 policy:

@@ -97,10 +97,11 @@ def yaml(gantry, text, name="config.yaml"):
 
 
 GOOD = """
+agent:
+  model: test-model
 openai:
   api_key_env: MY_KEY
   base_url: %s
-  model: test-model
 channels:
   telegram: {enabled: false}
 storage: {dsn: %s}
@@ -116,8 +117,8 @@ def test_file_mode_takes_its_secret_from_the_named_variable(gantry, model):
 
 
 @pytest.mark.parametrize("text,words", [
-    ("openai:\n  modle: x\n", ["config.yaml", "modle", "model", "2"]),
-    ("openai:\n  model: x\n  model: y\n", ["config.yaml", "model", "3"]),
+    ("agent:\n  modle: x\n", ["config.yaml", "modle", "model", "2"]),
+    ("agent:\n  model: x\n  model: y\n", ["config.yaml", "model", "3"]),
     ("openai: [\n", ["config.yaml"]),
     ("nonsense: 1\n", ["config.yaml", "nonsense"]),
     ("openai:\n  api_key: sk-very-secret-literal-value\n", ["config.yaml", "api_key_env"]),

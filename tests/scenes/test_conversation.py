@@ -159,8 +159,14 @@ def test_usage_is_stored_with_cached_tokens(gantry, model):
 def test_new_forgets_the_conversation(gantry, model):
     model.reply("noted")
     model.reply("I do not know")
-    gantry.talk("the word is tulip", "/new", "what is the word?")
-    assert len(model.requests) == 2
+    d = gantry.daemon()
+    d.send("the word is tulip")
+    d.out.wait("noted\n")
+    d.send("/new")
+    d.out.wait("reset")
+    d.send("what is the word?")
+    d.out.wait("I do not know\n")
+    d.finish()
     assert "tulip" not in model.last.raw.decode()
 
 

@@ -104,7 +104,8 @@ def test_big_and_binary_files(gantry, model, box):
 def test_a_policy_rule_denies_by_name(gantry, model, box):
     config = gantry.dir / "config.yaml"
     config.write_text("""
-openai: {api_key_env: MY_KEY, base_url: %s, model: test-model}
+agent: {model: test-model}
+openai: {api_key_env: MY_KEY, base_url: %s}
 storage: {dsn: %s}
 tools: {filesystem: {roots: [%s]}}
 policy: {rules: [{tool: "write_*", action: deny}]}

@@ -77,7 +77,7 @@ def test_a_server_that_comes_late_is_there_for_a_later_turn(gantry, model, mcp):
     d.send("first")
     d.out.wait("one", 60)
     gate.touch()
-    d.err.wait(r"late.*ready|ready.*late|tools_listed.*late|late.*tools_listed", 60)
+    d.err.wait(r'mcp.connected","server":"late', 60)
     model.reply("two")
     d.send("second")
     d.out.wait("two")
@@ -289,7 +289,7 @@ def test_pings_keep_a_healthy_server_running(gantry, model, mcp):
 def test_a_call_past_its_timeout_is_cancelled_and_said(gantry, model, mcp):
     mcp.add("srv", tools=["hang", "echo"], timeout=1)
     result = use(gantry, model, "srv__hang", seconds=60)
-    assert "time" in result.lower()
+    assert "no answer" in result and "1000 ms" in result
     assert len(mcp.received("notifications/cancelled")) == 1
 
 
@@ -387,7 +387,7 @@ def test_tools_list_and_call_need_no_model(gantry, mcp):
     assert "broken" in r.out + r.err
     assert gantry.run("tools", "call", "srv__add", "[1]", code=None, **no_model).code in (1, 2)
     r = gantry.run("tools", "call", "srv__ad", "{}", code=None, **no_model)
-    assert r.code in (1, 2) and "srv__add" in r.err
+    assert r.code in (1, 2) and "srv__add" in r.out + r.err
 
 
 def test_a_schema_budget_that_is_exceeded_stops_the_start(gantry, mcp):

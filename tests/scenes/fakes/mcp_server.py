@@ -187,7 +187,7 @@ class Server:
                 threading.Thread(target=self.ask, args=(m,), daemon=True).start()
         wait_file(self.do.get("slow-init"))
         asked = msg["params"]["protocolVersion"]
-        self.revision = self.do.get("answer-revision") or self.opts["revision"] or asked
+        self.revision = self.do.get("answer-revision", self.opts["revision"] or asked)
         self.log("event", "negotiated " + self.revision)
         self.answer(msg, {
             "protocolVersion": self.revision,
