@@ -191,14 +191,15 @@ static void reload(struct gateway *d)
 static bool drained(struct gateway *d)
 {
 	struct err e = { 0 };
-	int64_t ready = 0, pending = 0;
+	int64_t open = 0, pending = 0;
 
+	/* The rows are asked, not the registry: a claimed turn enters that a moment later. */
 	if (turns_running(&d->g->turns))
 		return false;
-	if (store_inbox_ready(d->g->store, (str){ 0 }, &ready, &e) < 0 ||
+	if (store_inbox_open(d->g->store, &open, &e) < 0 ||
 	    store_outbox_pending(d->g->store, (str){ 0 }, &pending, &e) < 0)
 		return true; /* the database is gone: nothing more will happen */
-	return ready == 0 && pending == 0 && turns_running(&d->g->turns) == 0;
+	return open == 0 && pending == 0 && turns_running(&d->g->turns) == 0;
 }
 
 /* Until something ends the daemon; the signal, or 0. */
@@ -261,6 +262,7 @@ static void stop(struct gateway *d)
 {
 	struct engine *g = d->g;
 
+	log_info("stopping", "turns=%d", turns_running(&g->turns));
 	cancel_fire(&g->stop, CANCEL_SHUTDOWN);
 	signals_default();
 	d->opt->channel->stop(d->opt->channel);

@@ -65,6 +65,19 @@ int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e
 			 DB_ARGS(db_text(session_id)), n, e);
 }
 
+int store_inbox_open(struct store *s, int64_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc
+		      : db_number(r.db,
+				  "SELECT (SELECT count(*) FROM inbox WHERE state = 'ready' "
+				  "AND owner = '') + (SELECT count(*) FROM turns "
+				  "WHERE state IN ('ready', 'running') AND only_owner = '')",
+				  DB_NO_ARGS, n, e);
+}
+
 int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e)
 {
 	return db_run(tx_db(tx),

@@ -25,6 +25,9 @@ int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id,
 /* Rows ready of one session, or with "" of all. */
 int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
 
+/* What the daemons still have to do: rows ready and turns ready or running. */
+int store_inbox_open(struct store *s, int64_t *n, struct err *e) MUSTUSE;
+
 /* A channel's position, keyed by (channel, API base, bot id); assigned, never a maximum.
  * 0 when there is none. */
 int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e) MUSTUSE;

@@ -111,6 +111,24 @@ static void ready_rows_are_counted_per_session_and_in_all(void **state)
 	assert_int_equal(1, n);
 }
 
+static void work_is_open_until_its_turn_has_ended(void **state)
+{
+	struct world *w = *state;
+	int64_t n;
+
+	(void)world_add(w, "1", "a");
+	(void)world_add(w, "2", "b");
+	(void)world_add_owned(w, "3", "a prompt's", S("other"));
+	ok(w, store_inbox_open(w->s, &n, &w->e));
+	assert_int_equal(2, n);
+	struct turn t = world_claim(w);
+	ok(w, store_inbox_open(w->s, &n, &w->e));
+	assert_int_equal(2, n);
+	world_finish(w, &t);
+	ok(w, store_inbox_open(w->s, &n, &w->e));
+	assert_int_equal(1, n);
+}
+
 static struct control_effect control(struct world *w, enum control what, const char *event)
 {
 	struct tx tx = world_begin(w);
@@ -209,6 +227,7 @@ int main(void)
 		T(everything_of_a_row_comes_back_with_its_turn),
 		T(the_cursor_is_assigned_also_backwards),
 		T(ready_rows_are_counted_per_session_and_in_all),
+		T(work_is_open_until_its_turn_has_ended),
 		T(stop_cancels_the_turn_and_drops_what_waits),
 		T(a_repeated_control_word_does_nothing),
 		T(new_starts_an_epoch_without_summary),
