@@ -150,29 +150,40 @@ static void add_result(struct list *l, const struct message *m, const struct jso
 	push(l, S("tool"), wire, (str){ 0 }, (str){ 0 }, false);
 }
 
+/* What an assistant message says: a note has its words in the wire form only. */
+static str words_of(struct arena *a, const struct message *m)
+{
+	struct json *v;
+
+	if (m->text.n || !sound(m) || json_read(&v, a, m->wire, NULL) < 0)
+		return m->text;
+	return str_trim(json_str(v, "content"));
+}
+
 /* rows[0] is the assistant message, its results follow. */
 static void add_assistant(struct list *l, const struct message *rows, size_t n)
 {
 	const struct message *m = &rows[0];
 	const struct json *calls = calls_of(l->a, m);
+	str said = calls ? m->text : words_of(l->a, m);
 
 	if (l->n == 0)
 		return; /* a request begins with the user */
-	if (!calls && m->text.n == 0)
+	if (!calls && said.n == 0)
 		return; /* neither text nor calls */
 	if (!calls && l->v[l->n - 1].role.n && str_eq(l->v[l->n - 1].role, S("assistant")) &&
 	    !l->calls[l->n - 1]) {
 		l->n--;
-		str text = arena_fmt(l->a, "%.*s\n\n%.*s", STRF(l->text[l->n]), STRF(m->text));
+		str text = arena_fmt(l->a, "%.*s\n\n%.*s", STRF(l->text[l->n]), STRF(said));
 		push(l, S("assistant"), model_assistant_wire(l->a, text), (str){ 0 }, text,
 		     false);
 		return;
 	}
 	if (!sound(m) || (!calls && str_has(m->wire, S("\"tool_calls\""))))
-		push(l, S("assistant"), model_assistant_wire(l->a, m->text), (str){ 0 },
-		     m->text, false);
+		push(l, S("assistant"), model_assistant_wire(l->a, said), (str){ 0 }, said,
+		     false);
 	else
-		push(l, S("assistant"), m->wire, m->issuer, m->text, calls != NULL);
+		push(l, S("assistant"), m->wire, m->issuer, said, calls != NULL);
 	int64_t index = 0;
 	for (const struct json *c = calls ? calls->child : NULL; c; c = c->next)
 		add_result(l, result_of(rows + 1, n - 1, m, ++index), c);

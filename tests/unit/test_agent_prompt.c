@@ -161,6 +161,22 @@ static void wire_that_is_not_ours_is_rebuilt_from_its_text(void **state)
 	assert_non_null(strstr(msgs[1].wire.p, "answer"));
 }
 
+static void a_note_has_its_words_in_the_wire_only_and_is_sent(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *spec[] = { "u:buy it", "a:[stopped. bought: done]", "u:did you?" };
+	struct message rows[3];
+	struct model_msg *msgs;
+	size_t out;
+
+	(void)state;
+	rows_of(&a, spec, 3, rows);
+	rows[1].text = (str){ 0 };
+	assert_int_equal(prompt_messages(&a, rows, 3, &msgs, &out, NULL), OK);
+	assert_int_equal(out, 3);
+	assert_ptr_equal(msgs[1].wire.p, rows[1].wire.p);
+}
+
 static void sound_wire_is_sent_byte_for_byte(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -306,6 +322,7 @@ int main(void)
 		cmocka_unit_test(any_history_becomes_a_valid_request),
 		cmocka_unit_test(a_history_without_a_user_message_is_refused),
 		cmocka_unit_test(wire_that_is_not_ours_is_rebuilt_from_its_text),
+		cmocka_unit_test(a_note_has_its_words_in_the_wire_only_and_is_sent),
 		cmocka_unit_test(sound_wire_is_sent_byte_for_byte),
 		cmocka_unit_test(context_rides_on_the_user_message_until_it_collapses),
 		cmocka_unit_test(collapsed_results_become_one_line),
