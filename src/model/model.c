@@ -51,6 +51,20 @@ static str completions_url(struct arena *a, str base)
 	return arena_fmt(a, "%.*s/chat/completions%.*s", STRF(path), STRF(query));
 }
 
+/* Who issues our messages: the endpoint without a password or a key that stands in it. */
+static str issuer_of(struct arena *a, str url, str name)
+{
+	size_t at = str_find(url, S("://"));
+	str scheme = at == SIZE_MAX ? (str){ 0 } : str_sub(url, 0, at + 3);
+	str rest = str_sub(url, scheme.n, url.n);
+	size_t slash = str_find(rest, S("/")), user = str_find(rest, S("@"));
+
+	if (user != SIZE_MAX && user < slash)
+		rest = str_sub(rest, user + 1, rest.n);
+	rest = str_sub(rest, 0, str_find(rest, S("?")));
+	return arena_fmt(a, "%.*s%.*s|%.*s", STRF(scheme), STRF(rest), STRF(name));
+}
+
 int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool *pool,
 	       struct err *e)
 {
@@ -64,7 +78,7 @@ int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool
 	m->cfg = cfg;
 	m->pool = pool;
 	m->url = completions_url(&m->arena, cfg->base_url);
-	m->issuer = arena_fmt(&m->arena, "%.*s|%.*s", STRF(cfg->base_url), STRF(cfg->name));
+	m->issuer = issuer_of(&m->arena, cfg->base_url, cfg->name);
 	m->gemini = str_has(cfg->base_url, S("generativelanguage.googleapis.com"));
 	*out = m;
 	return OK;

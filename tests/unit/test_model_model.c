@@ -820,6 +820,10 @@ static void model_needs_a_name_and_a_place(void **state)
 	assert_int_equal(model_open(&m, &cfg, NULL, NULL), E_INVAL);
 	cfg = (struct model_cfg){ .name = S("m") };
 	assert_int_equal(model_open(&m, &cfg, NULL, NULL), E_INVAL);
+	cfg.base_url = S("https://me:pass@x.example/v1?key=abc");
+	assert_int_equal(model_open(&m, &cfg, NULL, NULL), OK);
+	assert_text(model_issuer(m), "https://x.example/v1|m"); /* it is stored: no secret */
+	model_close(m);
 	model_close(NULL);
 	assert_string_equal(model_kind_word(MODEL_CONTEXT_LENGTH), "context_length");
 }
