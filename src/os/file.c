@@ -305,7 +305,7 @@ static bool lock_exclusive(int fd)
 
 int lock_take(int *fd, const char *path, struct err *e)
 {
-	SCOPED(fd_drop) int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	SCOPED(fd_drop) int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 	char text[24];
 
 	if (lock < 0)
