@@ -244,9 +244,10 @@ int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io 
 	e = e ? e : &local;
 	r.snap = agent_snapshot_get(ag);
 	r.started_ms = clock_mono_ms();
-	/* The soft limit is asked about between rounds; a minute later the turn is ended. */
+	/* The soft limit is asked about between rounds; a while later the turn is ended. */
 	int64_t max_ms = r.snap->cfg->limits.turn_max_ms;
-	if ((rc = cancel_init(&token, c, max_ms ? max_ms + 60000 : 0, e)) < 0) {
+	int64_t more_ms = max_ms / 10 < 60000 ? max_ms / 10 : 60000;
+	if ((rc = cancel_init(&token, c, max_ms + more_ms, e)) < 0) {
 		agent_snapshot_put(ag, r.snap);
 		return rc;
 	}
