@@ -10,6 +10,7 @@
 
 #include "base/utf.h"
 #include "chan/lines.h"
+#include "chan/question.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/permit.h"
@@ -46,7 +47,16 @@ struct stdio {
 	bool held; /* an earlier answer is on its way: do not stream before it */
 
 	_Atomic bool begun; /* a turn began since the last text of one */
+
+	struct asking {
+		struct approver base;
+		struct permit turn; /* whose holder may ask */
+		_Atomic int state; /* enum question */
+		struct bell answered;
+	} asking;
 };
+
+enum question { NOT_ASKED, ASKED, ANSWER_YES, ANSWER_NO };
 
 /* --- output -------------------------------------------------------------------------- */
 
@@ -298,6 +308,18 @@ static int store_batch(struct stdio *s, struct entry *v, size_t n, struct arena 
 	return OK;
 }
 
+/* Is a question open?  Then the line is its answer. */
+static bool answers(struct stdio *s, str line)
+{
+	int asked = ASKED;
+
+	if (!atomic_compare_exchange_strong(&s->asking.state, &asked,
+					    question_yes(line) ? ANSWER_YES : ANSWER_NO))
+		return false;
+	bell_ring(&s->asking.answered);
+	return true;
+}
+
 /* Everything complete that lines holds.  E_NOENT: the person said goodbye. */
 static int take_lines(struct stdio *s, struct lines *lines, struct arena *a)
 {
@@ -314,6 +336,8 @@ static int take_lines(struct stdio *s, struct lines *lines, struct arena *a)
 				      lines->max));
 			continue;
 		}
+		if (answers(s, text))
+			continue;
 		if (n == room) {
 			size_t more = room ? room * 2 : 8;
 			v = arena_grow(a, v, room * sizeof *v, more * sizeof *v);
@@ -365,6 +389,56 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
+/* --- asking -------------------------------------------------------------------------- */
+
+static int wait_answer(struct stdio *s, int64_t timeout_ms, bool *yes, const struct cancel *c,
+		       struct err *e)
+{
+	int64_t until = timeout_ms > 0 ? clock_mono_ms() + timeout_ms : 0;
+	int rc = wait_fd(s->asking.answered.fd, POLLIN, until, c, e);
+	int state = atomic_exchange(&s->asking.state, NOT_ASKED);
+
+	bell_hear(&s->asking.answered);
+	if (rc < 0 && state == ASKED) {
+		say(S("\n"));
+		prompt(s);
+	}
+	/* An answer that came at the last moment counts. */
+	*yes = state == ANSWER_YES;
+	return state == ASKED ? rc : OK;
+}
+
+static int take_back(struct stdio *s, int rc)
+{
+	atomic_store(&s->asking.state, NOT_ASKED);
+	bell_hear(&s->asking.answered);
+	return rc;
+}
+
+static int on_ask(struct approver *self, const struct approval_ask *ask, bool *yes,
+		  const struct cancel *c, struct err *e)
+{
+	struct stdio *s = (struct stdio *)((char *)self - offsetof(struct stdio, asking.base));
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (!s->opt.prompt)
+		return err_set(e, E_DENIED, "nobody is here to approve %.*s", STRF(ask->tool));
+	int rc = permit_take(&s->asking.turn, c, e);
+	if (rc < 0)
+		return rc;
+	/* Before the question can be seen, so that no answer to it is taken for a message. */
+	atomic_store(&s->asking.state, ASKED);
+	rc = fd_write_all(STDERR_FILENO, question_text(&a, ask), c, e);
+	rc = rc < 0 ? take_back(s, rc) : wait_answer(s, ask->timeout_ms, yes, c, e);
+	permit_give(&s->asking.turn);
+	return rc == E_IO ? err_set(e, E_DENIED, "the terminal is gone") : rc;
+}
+
+struct approver *stdio_approver(struct channel *c)
+{
+	return &((struct stdio *)c)->asking.base;
+}
+
 /* --- life ---------------------------------------------------------------------------- */
 
 static int on_start(struct channel *self, struct store *store, const struct chan_up *up,
@@ -398,12 +472,9 @@ int stdio_open(struct channel **out, const struct stdio_opt *opt, struct err *e)
 {
 	struct arena a = { 0 };
 	struct stdio *s = NEW(&a, struct stdio);
-	int rc = permit_init(&s->writing, e);
+	int rc;
 
-	if (rc < 0) {
-		arena_free(&a);
-		return rc;
-	}
+	s->writing.fd = s->asking.turn.fd = s->asking.answered.fd = -1;
 	s->base = (struct channel){
 		.name = STDIO_CHANNEL,
 		.start = on_start,
@@ -412,10 +483,17 @@ int stdio_open(struct channel **out, const struct stdio_opt *opt, struct err *e)
 		.send = on_send,
 		.live = on_live,
 	};
+	s->asking.base = (struct approver){ .ask = on_ask, .decider = "terminal" };
 	s->opt = *opt;
 	s->terminal = isatty(opt->out) == 1;
 	s->shown = buf_in(&s->shown_arena, ANSWER_MAX);
 	s->arena = a;
+	if ((rc = permit_init(&s->writing, e)) < 0 ||
+	    (rc = permit_init(&s->asking.turn, e)) < 0 ||
+	    (rc = bell_init(&s->asking.answered, e)) < 0) {
+		stdio_close(&s->base);
+		return rc;
+	}
 	*out = &s->base;
 	return OK;
 }
@@ -428,6 +506,8 @@ void stdio_close(struct channel *c)
 		return;
 	on_stop(c);
 	permit_done(&s->writing);
+	permit_done(&s->asking.turn);
+	bell_done(&s->asking.answered);
 	arena_free(&s->shown_arena);
 	struct arena a = s->arena;
 	arena_free(&a);

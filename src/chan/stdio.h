@@ -10,6 +10,7 @@
 #define CHAN_STDIO_H
 
 #include "chan/chan.h"
+#include "policy/approver.h"
 
 #define STDIO_CHANNEL "stdio"
 #define STDIO_ADDRESS "local"
@@ -24,5 +25,10 @@ struct stdio_opt {
 
 int stdio_open(struct channel **out, const struct stdio_opt *opt, struct err *e) MUSTUSE;
 void stdio_close(struct channel *c);
+
+/* Asking the person who sits there (opt.prompt; E_DENIED without): the question goes to
+ * standard error, and the next line that is typed is its answer and no message.  Part of the
+ * channel; one question is open at a time. */
+struct approver *stdio_approver(struct channel *c);
 
 #endif

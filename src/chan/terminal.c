@@ -3,19 +3,17 @@
  */
 #include "chan/terminal.h"
 
-#include "base/buf.h"
+#include "chan/question.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/permit.h"
 #include "os/tty.h"
 #include "os/wait.h"
-#include "text/text.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#define QUESTION_MAX 65536
 #define ANSWER_MAX 256 /* bytes; longer is no yes */
 
 struct terminal {
@@ -66,35 +64,16 @@ static int read_answer(struct terminal *t, int64_t until_ms, bool *yes, const st
 		else if (got == 0 || (errno != EAGAIN && errno != EINTR))
 			t->ended = true;
 	}
-	str line = str_trim((str){ answer, n < ANSWER_MAX ? n : 0 });
-	*yes = str_ieq(line, S("y")) || str_ieq(line, S("yes"));
+	*yes = question_yes((str){ answer, n < ANSWER_MAX ? n : 0 });
 	return OK;
 }
 
-static int put_question(struct terminal *t, const struct approval_ask *ask,
+static int put_question(const struct terminal *t, const struct approval_ask *ask,
 			const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct buf b = buf_in(&a, QUESTION_MAX);
-	str rest = text_visible(&a, ask->display, false);
 
-	str tool = text_visible(&a, ask->tool, true);
-	str reason = text_visible(&a, ask->reason, true);
-	buf_fmt(&b, "\nThe agent wants to run %.*s\n", STRF(tool));
-	while (rest.n) {
-		str line = str_cut(&rest, '\n');
-		buf_fmt(&b, "    %.*s\n", STRF(line));
-	}
-	if (reason.n)
-		buf_fmt(&b, "Why you are asked: %.*s\n", STRF(reason));
-	buf_add(&b, S("Allow it"));
-	if (ask->timeout_ms > 0)
-		buf_fmt(&b, " (no answer within %lld s is a no)",
-			(long long)((ask->timeout_ms + 999) / 1000));
-	buf_add(&b, S("? [y/N] "));
-	if (b.full)
-		return err_set(e, E_DENIED, "the question is too long to show");
-	return fd_write_all(t->err, buf_str(&b), c, e);
+	return fd_write_all(t->err, question_text(&a, ask), c, e);
 }
 
 static int on_ask(struct approver *self, const struct approval_ask *ask, bool *yes,

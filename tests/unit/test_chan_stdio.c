@@ -513,6 +513,116 @@ static void a_terminal_is_not_controlled_by_the_text(void **state)
 	assert_string_equal(got, "a\\x1b[2J\\x07\r\n");
 }
 
+/* Standard error through a pipe while a test asks. */
+struct errors {
+	int saved, pipe[2];
+};
+
+static void errors_up(struct errors *x)
+{
+	x->saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+	assert_int_equal(pipe2(x->pipe, O_CLOEXEC), 0);
+	assert_true(x->saved >= 0 && dup2(x->pipe[1], STDERR_FILENO) >= 0);
+}
+
+static void errors_drop(struct errors *x)
+{
+	(void)dup2(x->saved, STDERR_FILENO);
+	fd_drop(&x->saved);
+	fd_drop(&x->pipe[0]);
+	fd_drop(&x->pipe[1]);
+}
+
+static void said(struct errors *x, const char *what)
+{
+	char got[4096] = "";
+	size_t n = 0;
+
+	while (!strstr(got, what)) {
+		ssize_t k = read(x->pipe[0], got + n, sizeof got - 1 - n);
+		assert_true(k > 0);
+		n += (size_t)k;
+		got[n] = '\0';
+	}
+}
+
+struct asker {
+	struct booth *b;
+	const struct cancel *c;
+	int64_t timeout_ms;
+	int rc;
+	bool yes;
+};
+
+static void *ask_main(void *arg)
+{
+	struct asker *a = arg;
+	struct approver *by = stdio_approver(a->b->c);
+	const struct approval_ask ask = { .tool = S("mail__send"),
+					  .display = S("{}"),
+					  .timeout_ms = a->timeout_ms };
+
+	a->rc = by->ask(by, &ask, &a->yes, a->c, NULL);
+	return NULL;
+}
+
+static void a_line_typed_at_a_question_answers_it_and_is_no_message(void **state)
+{
+	struct world *w = *state;
+	SCOPED(booth_drop) struct booth b;
+	SCOPED(errors_drop) struct errors x;
+	struct asker one = { .b = &b }, two = { .b = &b };
+	struct thread t[2] = { 0 };
+
+	booth_up(&b, w);
+	stdio_close(b.c);
+	b.opt.prompt = true;
+	ok(w, stdio_open(&b.c, &b.opt, &w->e));
+	errors_up(&x);
+	booth_start(&b);
+	type(&b, S("y\n")); /* before the question: a message */
+	heard(&b.inbox);
+	assert_int_equal(thread_start(&t[0], "ask", ask_main, &one, NULL), OK);
+	said(&x, "mail__send\n    {}\nAllow it? [y/N] ");
+	assert_int_equal(thread_start(&t[1], "ask", ask_main, &two, NULL), OK);
+	/* Written before it is asked: wait for the second question to know of the first. */
+	type(&b, S("yes\n"));
+	said(&x, "Allow it? [y/N] ");
+	type(&b, S("n\nnext\n"));
+	thread_join(&t[0]);
+	thread_join(&t[1]);
+	type_all(&b, S("last\n"));
+	assert_int_equal(one.rc | two.rc, OK);
+	assert_int_equal(one.yes + two.yes, 1);
+	assert_true(str_eq(world_text(w, TEXTS), S("y|next|last")));
+}
+
+static void a_question_ends_by_time_and_by_cancel(void **state)
+{
+	struct world *w = *state;
+	SCOPED(booth_drop) struct booth b;
+	SCOPED(errors_drop) struct errors x;
+	SCOPED(cancel_done) struct cancel c = { .fd = -1 };
+	struct asker a = { .b = &b, .c = &c, .timeout_ms = 10 };
+
+	booth_up(&b, w);
+	ok(w, cancel_init(&c, NULL, 0, &w->e));
+	(void)ask_main(&a);
+	assert_int_equal(a.rc, E_DENIED); /* a pipe has nobody who could answer */
+	stdio_close(b.c);
+	b.opt.prompt = true;
+	ok(w, stdio_open(&b.c, &b.opt, &w->e));
+	errors_up(&x);
+	booth_start(&b);
+	(void)ask_main(&a);
+	assert_int_equal(a.rc, E_TIMEOUT);
+	cancel_fire(&c, CANCEL_USER);
+	(void)ask_main(&a);
+	assert_int_equal(a.rc, E_CANCELED);
+	type_all(&b, S("y\n")); /* too late: a message */
+	assert_true(str_eq(world_text(w, TEXTS), S("y")));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -533,6 +643,8 @@ int main(void)
 		T(a_full_pipe_is_waited_for_and_the_wait_can_be_cancelled),
 		T(nobody_reading_any_more_makes_a_piece_dead),
 		T(a_terminal_is_not_controlled_by_the_text),
+		T(a_line_typed_at_a_question_answers_it_and_is_no_message),
+		T(a_question_ends_by_time_and_by_cancel),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);
