@@ -7,6 +7,7 @@
 
 #include "agent/prompt.h"
 #include "os/log.h"
+#include "text/text.h"
 
 #define WHOLE_MOST 8 /* tool results kept whole before a batch collapses */
 #define WHOLE_KEEP 4
@@ -74,19 +75,11 @@ static int64_t fresh_from(const struct run *r)
 	return r->rows_n ? r->rows[0].seq : INT64_MAX;
 }
 
-static int64_t fixed_tokens(const struct run *r, struct arena *ra)
-{
-	struct model_msg system = { .wire = r->system };
-
-	(void)ra;
-	return prompt_tokens(&system, 1) + r->set_tokens;
-}
-
 int run_fit(struct run *r, struct arena *ra, struct err *e)
 {
 	const struct limits_cfg *l = &r->snap->cfg->limits;
 	struct prompt_budget b = {
-		.fixed = fixed_tokens(r, ra),
+		.fixed = text_tokens(r->system) + r->set_tokens,
 		.max_tokens = l->history_max_tokens,
 		.max_messages = l->history_max_messages,
 		.max_turns = l->history_max_turns,
@@ -105,28 +98,38 @@ int run_fit(struct run *r, struct arena *ra, struct err *e)
 	return at ? cut(r, at, e) : OK;
 }
 
-/* Stage by stage: old tool results, then old turns, then the results nobody has read. */
+static int64_t tokens_of(const struct message *rows, size_t n)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += text_tokens(rows[i].wire);
+	return sum;
+}
+
+static int cut_some(struct run *r, const struct message *all, size_t n, bool *changed,
+		    struct err *e)
+{
+	struct prompt_budget b = { .max_tokens = tokens_of(all, n) - 1,
+				   .max_messages = INT64_MAX };
+	int64_t at = r->history_n ? prompt_cut_at(all, n, r->rows[0].seq, &b) : 0;
+
+	*changed = at != 0;
+	return at ? cut(r, at, e) : OK;
+}
+
+/* Stage by stage: old tool results; then what is larger, the results nobody has read yet or
+ * the old turns; then the other of the two. */
 static int shrink_once(struct run *r, struct arena *ra, bool *changed, struct err *e)
 {
 	size_t n;
 	struct message *all = run_all_rows(r, ra, &n);
-	int64_t at = 0;
+	bool own_first = tokens_of(r->rows, r->rows_n) > tokens_of(r->history, r->history_n);
+	int64_t from = r->shrunk == 0 ? fresh_from(r) : INT64_MAX;
 
-	*changed = false;
-	if (r->shrunk == 1 && r->history_n) {
-		struct prompt_budget b = { .max_tokens = 1,
-					   .max_messages = INT64_MAX,
-					   .max_turns = 0 };
-		int64_t tokens = 0;
-		for (size_t i = 0; i < n; i++)
-			tokens += prompt_tokens(&(struct model_msg){ .wire = all[i].wire }, 1);
-		b.max_tokens = tokens > 1 ? tokens - 1 : 1;
-		at = prompt_cut_at(all, n, r->rows[0].seq, &b);
-		*changed = at != 0;
-		return at ? cut(r, at, e) : OK;
-	}
-	if (r->shrunk == 0 || r->shrunk == 2)
-		at = prompt_collapse_at(all, n, r->shrunk ? INT64_MAX : fresh_from(r), 0, 0);
+	if (r->shrunk != 0 && (r->shrunk == 1) != own_first)
+		return cut_some(r, all, n, changed, e);
+	int64_t at = prompt_collapse_at(all, n, from, 0, 0);
 	*changed = at != 0;
 	return at ? collapse(r, at, e) : OK;
 }

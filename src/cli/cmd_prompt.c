@@ -136,9 +136,9 @@ static int ask(struct cli *cli, struct engine *g, struct own *o, const struct wi
 	char turn[ID_LEN + 1];
 	str state = { 0 }, error = { 0 };
 	struct err e = { 0 };
-	int signo;
 
-	int rc = own_turn(o, w->text, turn, &signo, &e);
+	int rc = own_turn(o, w->text, turn, &e);
+	int signo = atomic_load(&o->signo);
 	if (rc < 0 && signo == 0)
 		return cli_fail("%s", e.msg);
 	if (turn[0] && store_turn_state(g->store, str_of(turn), cli->a, &state, &error, &e) < 0)
@@ -167,7 +167,11 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 	};
 	struct engine g;
 	struct engine_opt opt = { .mode = STORE_CLI, .model = true, .version = gantry_version };
-	struct own o = { .g = &g, .signals = signals };
+	struct own o = { .g = &g,
+			 .signals = signals,
+			 .leave = { .fd = -1 },
+			 .quit = { -1 },
+			 .kick = { -1 } };
 	struct approver *by = NULL;
 	struct err e = { 0 };
 	int code;

@@ -21,7 +21,7 @@ int cli_reload(struct cli *cli, const struct config *running, struct config **ou
 	       struct err *e) MUSTUSE;
 
 /* One per command, in cmd_<name>.c. */
-extern const struct cmd cmd_run, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
+extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
 extern const struct cmd cmd_init, cmd_config, cmd_version;
 
 #endif

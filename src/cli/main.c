@@ -10,8 +10,8 @@
 #include "os/proc.h"
 
 static const struct cmd *const commands[] = {
-	&cmd_run,    &cmd_prompt, &cmd_tools,  &cmd_sessions,
-	&cmd_status, &cmd_init,   &cmd_config, &cmd_version,
+	&cmd_run,    &cmd_chat, &cmd_prompt, &cmd_tools,   &cmd_sessions,
+	&cmd_status, &cmd_init, &cmd_config, &cmd_version,
 };
 
 int main(int argc, char **argv)

@@ -1,12 +1,10 @@
 /*
- * The turn runs on a thread of its own, so that main can hear signals meanwhile.  The first
- * one acts like /stop; what a second one does is the command's business.
+ * Turns of our own, and the signals beside them.
  */
 #include "cli/own.h"
 
 #include "os/clock.h"
 #include "os/signals.h"
-#include "os/thread.h"
 #include "store/inbox.h"
 
 #include <signal.h>
@@ -14,14 +12,75 @@
 #define BUSY_LOOK_MS 200
 #define TICK_MS 100
 
-struct job {
-	struct own *o;
-	struct cancel token; /* ends the wait for a busy session */
-	struct bell done;
-	char *turn;
+/* What /stop does: the rows first, then the wait. */
+static void stop_turn(struct own *o)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct control_effect effect = { 0 };
+
+	if (store_begin(&tx, o->g->store, NULL, NULL) == OK &&
+	    store_control(&tx, CONTROL_STOP, S(OWN_CHANNEL), o->address, (str){ 0 }, &a,
+			  &effect, NULL) == OK &&
+	    store_commit(&tx, NULL) == OK)
+		(void)turns_fire(&o->g->turns, effect.turn_id, CANCEL_USER);
+	atomic_store(&o->stopped, true);
+	bell_ring(&o->kick);
+}
+
+static void on_signal(struct own *o, int signo)
+{
+	if (signo == SIGWINCH && o->on_resize)
+		o->on_resize(o->arg);
+	if (signo != SIGINT && signo != SIGTERM)
+		return;
+	atomic_store(&o->signo, signo);
+	if (!atomic_load(&o->busy) || atomic_load(&o->stopped) || signo == SIGTERM)
+		cancel_fire(&o->leave, CANCEL_USER);
+	if (atomic_load(&o->busy) && !atomic_load(&o->stopped))
+		stop_turn(o);
+}
+
+static void *listen_main(void *arg)
+{
+	struct own *o = arg;
+
+	for (;;) {
+		struct pollfd fds[] = { { .fd = o->quit.fd, .events = POLLIN },
+					{ .fd = o->signals, .events = POLLIN } };
+		bool ticking = o->on_tick && atomic_load(&o->busy);
+		int64_t until = o->on_tick ? clock_mono_ms() + TICK_MS : 0;
+		int signo, rc = wait_fds(fds, COUNT(fds), until, NULL, NULL);
+		if (fds[0].revents)
+			return NULL;
+		if (rc == E_TIMEOUT && ticking && atomic_load(&o->busy))
+			o->on_tick(o->arg);
+		while (rc == OK && (signo = signals_next(o->signals)) != 0)
+			on_signal(o, signo);
+	}
+}
+
+int own_open(struct own *o, struct err *e)
+{
 	int rc;
-	struct err err;
-};
+
+	o->leave.fd = o->quit.fd = o->kick.fd = -1;
+	if ((rc = cancel_init(&o->leave, &o->g->root, 0, e)) < 0 ||
+	    (rc = bell_init(&o->quit, e)) < 0 || (rc = bell_init(&o->kick, e)) < 0)
+		return rc;
+	return thread_start(&o->thread, "signals", listen_main, o, e);
+}
+
+void own_close(struct own *o)
+{
+	if (o->thread.running) {
+		bell_ring(&o->quit);
+		thread_join(&o->thread);
+	}
+	bell_done(&o->kick);
+	bell_done(&o->quit);
+	cancel_done(&o->leave);
+}
 
 static int insert(struct own *o, str text, struct err *e)
 {
@@ -37,86 +96,40 @@ static int insert(struct own *o, str text, struct err *e)
 	int64_t id;
 	int rc;
 
-	if ((rc = store_begin(&tx, o->g->store, &o->g->root, e)) < 0 ||
+	if ((rc = store_begin(&tx, o->g->store, &o->leave, e)) < 0 ||
 	    (rc = store_inbox_add(&tx, &row, &id, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }
 
 /* Another process may run a turn of this session: look again until it has ended. */
-static void *job_main(void *arg)
+static int run(struct own *o, char *turn, struct err *e)
 {
-	struct job *j = arg;
-	int64_t wake_at;
-
-	while ((j->rc = work_turn(j->o->g, &j->o->work, j->turn, &j->err)) == E_NOENT)
-		if ((j->rc = wait_ms(BUSY_LOOK_MS, &j->token, &j->err)) < 0)
-			break;
-	while (j->rc == OK)
-		if ((j->rc = work_deliver(j->o->g, &j->o->work, &wake_at, &j->err)) ==
-		    E_NOENT) {
-			j->rc = OK;
-			break;
-		}
-	bell_ring(&j->done);
-	return NULL;
-}
-
-/* What /stop does: the rows first, then the wait. */
-static void stop_turn(struct own *o, struct job *j)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	struct control_effect effect = { 0 };
-	struct err e = { 0 };
-
-	if (store_begin(&tx, o->g->store, NULL, &e) == OK &&
-	    store_control(&tx, CONTROL_STOP, S(OWN_CHANNEL), o->address, (str){ 0 }, &a,
-			  &effect, &e) == OK &&
-	    store_commit(&tx, &e) == OK)
-		(void)turns_fire(&o->g->turns, effect.turn_id, CANCEL_USER);
-	cancel_fire(&j->token, CANCEL_USER);
-}
-
-static void watch(struct own *o, struct job *j, int *signo)
-{
-	for (;;) {
-		struct pollfd fds[] = { { .fd = j->done.fd, .events = POLLIN },
-					{ .fd = o->signals, .events = POLLIN } };
-		int64_t until = o->on_tick ? clock_mono_ms() + TICK_MS : 0;
-		int got, rc = wait_fds(fds, COUNT(fds), until, NULL, NULL);
-		if (rc == E_TIMEOUT && o->on_tick)
-			o->on_tick(o->arg);
-		if (fds[0].revents)
-			return;
-		while ((got = signals_next(o->signals)) != 0) {
-			if (got != SIGINT && got != SIGTERM)
-				continue;
-			if (*signo == 0)
-				stop_turn(o, j);
-			*signo = got;
-		}
-	}
-}
-
-int own_turn(struct own *o, str text, char *turn, int *signo, struct err *e)
-{
-	struct job j = { .o = o, .turn = turn, .token = { .fd = -1 }, .done = { .fd = -1 } };
-	struct thread thread = { 0 };
 	int rc;
 
-	*signo = 0;
-	turn[0] = '\0';
-	if ((rc = cancel_init(&j.token, &o->g->root, 0, e)) == OK &&
-	    (rc = bell_init(&j.done, e)) == OK && (rc = insert(o, text, e)) == OK &&
-	    (rc = thread_start(&thread, "turn", job_main, &j, e)) == OK) {
-		watch(o, &j, signo);
-		thread_join(&thread);
-		rc = j.rc;
-		if (rc < 0)
-			*e = j.err;
+	while ((rc = work_turn(o->g, &o->work, turn, e)) == E_NOENT) {
+		if (atomic_load(&o->stopped))
+			return err_set(e, E_CANCELED, "stopped");
+		rc = wait_fd(o->kick.fd, POLLIN, clock_mono_ms() + BUSY_LOOK_MS, &o->g->root,
+			     e);
+		bell_hear(&o->kick);
 	}
-	bell_done(&j.done);
-	cancel_done(&j.token);
 	return rc;
+}
+
+int own_turn(struct own *o, str text, char *turn, struct err *e)
+{
+	int64_t wake_at;
+	int rc;
+
+	turn[0] = '\0';
+	atomic_store(&o->signo, 0);
+	atomic_store(&o->stopped, false);
+	atomic_store(&o->busy, true);
+	if ((rc = insert(o, text, e)) == OK)
+		rc = run(o, turn, e);
+	while (rc == OK)
+		rc = work_deliver(o->g, &o->work, &wake_at, e);
+	atomic_store(&o->busy, false);
+	return rc == E_NOENT ? OK : rc;
 }

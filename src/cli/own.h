@@ -2,12 +2,18 @@
  * cli/own: turns that a command runs itself, for prompt and chat.  Their rows belong to this
  * process, so no daemon touches them, and the answers come back through the outbox like any
  * other.
+ *
+ * A thread of its own hears the signals: while a turn runs the first SIGINT or SIGTERM acts
+ * like /stop; a second one, and any while none runs, fires .leave.  SIGTERM always does.
  */
 #ifndef CLI_OWN_H
 #define CLI_OWN_H
 
 #include "cli/cli.h"
 #include "gateway/work.h"
+#include "os/thread.h"
+
+#include <stdatomic.h>
 
 #define OWN_CHANNEL "cli"
 
@@ -16,14 +22,25 @@ struct own {
 	struct work_opt work; /* only = our owner */
 	str address;
 	int signals; /* signalfd, borrowed */
-	/* Called about every 100 ms of a turn, for a spinner; may be NULL. */
-	void (*on_tick)(void *arg);
+	void (*on_tick)(void *arg); /* every 100 ms of a turn, from the thread; may be NULL */
+	void (*on_resize)(void *arg); /* SIGWINCH; may be NULL */
 	void *arg;
+
+	struct cancel leave; /* the command should end */
+	_Atomic int signo; /* the last one that mattered, 0 none */
+	/* Private. */
+	struct thread thread;
+	struct bell quit, kick;
+	_Atomic bool busy, stopped;
 };
 
-/* Insert text as a row, run its turn, deliver the answer.  *signo: the signal that cancelled
- * it, else 0; turn: its id (ID_LEN + 1 bytes).  A turn that failed is OK too: its answer
- * says so; see store_turn_state(). */
-int own_turn(struct own *o, str text, char *turn, int *signo, struct err *e) MUSTUSE;
+/* The fields up to arg are set by the caller, before. */
+int own_open(struct own *o, struct err *e) MUSTUSE;
+void own_close(struct own *o);
+
+/* Insert text as a row, run its turn, deliver the answer; turn gets its id (ID_LEN + 1
+ * bytes), "" when it never began.  A turn that failed is OK: its answer says so, see
+ * store_turn_state().  E_CANCELED: stopped while it waited for another turn of the session. */
+int own_turn(struct own *o, str text, char *turn, struct err *e) MUSTUSE;
 
 #endif

@@ -149,13 +149,18 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 	return agent_open(&g->agent, &ag, e);
 }
 
+static void closed(struct engine *g)
+{
+	g->root.fd = g->stop.fd = g->inbox.fd = g->outbox.fd = g->control.fd = -1;
+}
+
 int engine_open(struct engine *g, const struct config *cfg, const struct env *env,
 		const struct engine_opt *opt, struct err *e)
 {
 	int rc;
 
 	*g = (struct engine){ .cfg = cfg, .env = env };
-	g->root.fd = g->stop.fd = g->inbox.fd = g->outbox.fd = g->control.fd = -1;
+	closed(g);
 	turns_init(&g->turns);
 	if ((rc = cancel_init(&g->root, NULL, 0, e)) < 0 ||
 	    (rc = cancel_init(&g->stop, &g->root, 0, e)) < 0 ||
@@ -180,6 +185,8 @@ void engine_close(struct engine *g)
 	cancel_done(&g->root);
 	turns_done(&g->turns);
 	arena_free(&g->arena);
+	*g = (struct engine){ 0 };
+	closed(g); /* closing twice is fine */
 }
 
 int engine_reload(struct engine *g, struct config *cfg, struct err *e)

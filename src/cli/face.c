@@ -1,0 +1,172 @@
+/*
+ * The look of a chat.  Answers go to standard output, everything else to standard error; on
+ * a terminal both are the same screen, so one writer at a time.
+ */
+#include "cli/face.h"
+
+#include "os/file.h"
+#include "text/text.h"
+
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+#define ERASE "\r\033[K"
+
+static size_t columns(void)
+{
+	struct winsize w = { 0 };
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+/* A screen that takes nothing (Ctrl-S) holds the chat up; that is what the person wants. */
+static void put(int fd, str s)
+{
+	if (s.n)
+		(void)!fd_write_all(fd, s, NULL, NULL);
+}
+
+static void clear_spinner(struct face *f)
+{
+	if (f->spinning)
+		put(STDERR_FILENO, S(ERASE));
+	f->spinning = false;
+}
+
+/* End what streams; the next text begins anew. */
+static void end_stream(struct face *f)
+{
+	if (f->fed.n)
+		put(STDOUT_FILENO, ansi_stream_end(&f->stream, &f->arena, f->fed));
+	arena_free(&f->arena);
+	f->fed = (str){ 0 };
+	f->stream = (struct ansi_stream){ .columns = columns() };
+}
+
+static void show_text(struct face *f, str so_far)
+{
+	if (f->fed.n && !str_starts(so_far, f->fed))
+		end_stream(f);
+	put(STDOUT_FILENO, ansi_stream_feed(&f->stream, &f->arena, so_far));
+	/* Only what is new is copied: the arena's last block grows in place. */
+	char *p = arena_grow(&f->arena, (char *)f->fed.p, f->fed.n, so_far.n + 1);
+	for (size_t i = f->fed.n; i < so_far.n; i++)
+		p[i] = so_far.p[i];
+	f->fed = (str){ p, so_far.n };
+}
+
+static void live(struct channel *self, str address, enum live_kind kind, str text)
+{
+	struct face *f = (struct face *)self;
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	(void)address;
+	if (permit_take(&f->writing, NULL, NULL) < 0)
+		return;
+	clear_spinner(f);
+	f->working = kind != LIVE_STOP;
+	if (kind == LIVE_START) {
+		f->fed = (str){ 0 };
+		end_stream(f);
+	} else if (kind == LIVE_TEXT && f->terminal) {
+		show_text(f, text);
+	} else if (kind == LIVE_TRACE && f->trace) {
+		if (f->terminal)
+			end_stream(f);
+		text = text_line(&a, text, 200);
+		put(STDERR_FILENO,
+		    arena_fmt(&a, f->terminal ? DIM "  %.*s" PLAIN "\n" : "%.*s\n",
+			      STRF(text)));
+	}
+	permit_give(&f->writing);
+}
+
+static int render(struct channel *self, const struct outbox_row *row, struct arena *a,
+		  struct piece_new **out, size_t *n, struct err *e)
+{
+	(void)self;
+	(void)e;
+	*out = NEW(a, struct piece_new);
+	**out = (struct piece_new){ .method = S("send"),
+				    .body = row->text,
+				    .plain = row->text };
+	*n = 1;
+	return OK;
+}
+
+/* The answer is there: show what of it is missing on the screen. */
+static void show_answer(struct face *f, str text, struct arena *a)
+{
+	clear_spinner(f);
+	if (!f->terminal) {
+		put(STDOUT_FILENO, arena_fmt(a, "%.*s\n", STRF(text)));
+		return;
+	}
+	if (f->fed.n && str_starts(text, str_trim(f->fed))) {
+		if (str_starts(text, f->fed))
+			show_text(f, text);
+		end_stream(f);
+		return;
+	}
+	end_stream(f);
+	put(STDOUT_FILENO, text_ansi(a, text, columns()));
+}
+
+static void send_piece(struct channel *self, const struct outbox_row *row,
+		       const struct piece *piece, struct arena *a, struct send_result *out,
+		       const struct cancel *c)
+{
+	struct face *f = (struct face *)self;
+
+	(void)row;
+	*out = (struct send_result){ .end = SEND_RETRY, .retry_after_ms = 1000 };
+	if (permit_take(&f->writing, c, NULL) < 0)
+		return;
+	show_answer(f, piece->body, a);
+	permit_give(&f->writing);
+	out->end = SEND_OK;
+}
+
+int face_open(struct face *f, const char *name, bool terminal, bool trace, struct err *e)
+{
+	*f = (struct face){ .terminal = terminal, .trace = trace };
+	f->channel = (struct channel){
+		.name = name, .render = render, .send = send_piece, .live = live
+	};
+	return permit_init(&f->writing, e);
+}
+
+void face_close(struct face *f)
+{
+	permit_done(&f->writing);
+	arena_free(&f->arena);
+}
+
+void face_tick(struct face *f)
+{
+	static const char *const frames[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧" };
+	char line[64];
+
+	if (!f->terminal || !permit_try(&f->writing))
+		return;
+	if (f->working && f->fed.n == 0) {
+		int n = snprintf(line, sizeof line, ERASE DIM "%s" PLAIN,
+				 frames[f->frame++ % COUNT(frames)]);
+		put(STDERR_FILENO, (str){ line, (size_t)n });
+		f->spinning = true;
+	}
+	permit_give(&f->writing);
+}
+
+void face_say(struct face *f, str markdown)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (permit_take(&f->writing, NULL, NULL) < 0)
+		return;
+	show_answer(f, markdown, &a);
+	permit_give(&f->writing);
+}

@@ -1,0 +1,39 @@
+/*
+ * cli/face: how a chat looks: the answer as it is made, a trace line per call, a spinner, and
+ * plain text when standard output is no terminal.
+ *
+ * Threads  the channel's functions from any, one at a time (a permit sees to it); the tick
+ * from the signal thread.
+ */
+#ifndef CLI_FACE_H
+#define CLI_FACE_H
+
+#include "chan/chan.h"
+#include "os/permit.h"
+#include "text/ansi.h"
+
+struct face {
+	struct channel channel; /* must be first */
+	bool terminal; /* styled, streaming, with a spinner */
+	bool trace;
+	/* Private. */
+	struct permit writing; /* whose holder owns what follows */
+	struct arena arena; /* of the answer being shown */
+	struct ansi_stream stream;
+	str fed; /* what the stream was given so far */
+	bool spinning; /* a spinner stands on the line */
+	bool working; /* between start and stop of a turn */
+	unsigned frame;
+};
+
+int face_open(struct face *f, const char *name, bool terminal, bool trace,
+	      struct err *e) MUSTUSE;
+void face_close(struct face *f);
+
+/* One step of the spinner. */
+void face_tick(struct face *f);
+
+/* Text of ours or of a command, styled like an answer. */
+void face_say(struct face *f, str markdown);
+
+#endif
