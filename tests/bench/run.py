@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+"""make bench: one table of figures, none of them asserted.
+
+Times are stamped on the monotonic clock, by the fake model for what it receives and sends,
+here for what goes into the program and comes out of it.  "own time" of a turn is what
+remains when the model's share is taken off; it includes the wake-ups of this script.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+GANTRY = os.path.abspath(os.environ.get("GANTRY", "build/gantry"))
+BENCH = os.path.abspath(os.environ.get("BENCH", "build/bench"))
+TURNS = int(os.environ.get("BENCH_TURNS", "200"))
+rows = []
+
+
+def row(name, value, unit, target=""):
+    rows.append({"name": name, "value": value, "unit": unit, "target": target})
+    print(f"  {name:<44} {value:>10} {unit:<8} {target}", flush=True)
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * share))]
+
+
+class Model:
+    """tests/bench/fake_model as a process; .log is filled by waiting for lines."""
+
+    def __init__(self):
+        self.proc = subprocess.Popen([f"{BENCH}/fake_model"], stdout=subprocess.PIPE, text=True)
+        self.port = int(self.proc.stdout.readline().split()[1])
+
+    def take(self, n):
+        """The next n requests as (arrived_us, departed_us)."""
+        found = []
+        for _ in range(n):
+            _, arrived, departed, _ = self.proc.stdout.readline().split()
+            found.append((int(arrived), int(departed)))
+        return found
+
+    def close(self):
+        self.proc.kill()
+        self.proc.wait()
+        self.proc.stdout.close()
+
+
+def environment(home, model, tools=True):
+    os.makedirs(f"{home}/persona", exist_ok=True)
+    with open(f"{home}/mcp.toml", "w") as f:
+        if tools:
+            f.write(f'[[server]]\nname = "echo"\ncommand = "{BENCH}/mcp_echo"\n')
+    return {
+        "PATH": os.environ["PATH"], "HOME": home, "CHANNEL": "stdio",
+        "LLM_BASE_URL": f"http://127.0.0.1:{model.port}/v1", "LLM_API_KEY": "bench-key", "LLM_MODEL": "bench",
+        "PERSONA_DIR": f"{home}/persona", "DATA_DIR": f"{home}/data", "MCP_MANIFEST": f"{home}/mcp.toml",
+        "LOG_LEVEL": "info", "TOOL_TRACE": "off",
+    }
+
+
+class Daemon:
+    """gantry run over pipes."""
+
+    def __init__(self, env):
+        self.log = open(f"{env['HOME']}/log", "w+")
+        self.began = time.monotonic_ns()
+        self.proc = subprocess.Popen([GANTRY, "run"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=self.log)
+        self.ready_ms = None
+
+    def wait_ready(self):
+        """By the log's own line; polling a file costs up to a tenth of a millisecond."""
+        with open(self.log.name) as f:
+            while True:
+                line = f.readline()
+                if '"ready"' in line:
+                    self.ready_ms = (time.monotonic_ns() - self.began) / 1e6
+                    return
+                if not line:
+                    if self.proc.poll() is not None:
+                        sys.exit("bench: gantry ended: " + open(self.log.name).read())
+                    time.sleep(0.0001)
+
+    def turn(self, text):
+        """Begin and end of one turn, in microseconds."""
+        began = time.monotonic_ns() // 1000
+        self.proc.stdin.write(text.encode() + b"\n")
+        self.proc.stdin.flush()
+        self.proc.stdout.readline()
+        return began, time.monotonic_ns() // 1000
+
+    def pids(self):
+        """The program and its spawner; servers are not ours to count."""
+        found = [self.proc.pid]
+        for pid in os.listdir("/proc"):
+            try:
+                stat = open(f"/proc/{pid}/stat").read()
+                exe = os.readlink(f"/proc/{pid}/exe")
+            except (OSError, ValueError):
+                continue
+            if exe == GANTRY and int(stat.rsplit(")", 1)[1].split()[1]) == self.proc.pid:
+                found.append(int(pid))
+        return found
+
+    def pss_kib(self):
+        total = 0
+        for pid in self.pids():
+            with open(f"/proc/{pid}/smaps_rollup") as f:
+                total += int(re.search(r"^Pss:\s+(\d+)", f.read(), re.M).group(1))
+        return total
+
+    def close(self):
+        self.proc.stdin.close()
+        self.proc.wait(30)
+        self.proc.stdout.close()
+        self.log.close()
+
+
+def own_times(daemon, model, text, requests, n):
+    own = []
+    for _ in range(n):
+        began, ended = daemon.turn(text)
+        own.append(ended - began - sum(d - a for a, d in model.take(requests)))
+    return [us / 1000 for us in own]
+
+
+def bench_start(home):
+    ready = []
+    for i in range(20):
+        model = Model()
+        daemon = Daemon(environment(f"{home}/start{i % 2}", model))
+        daemon.wait_ready()
+        ready.append(daemon.ready_ms)
+        daemon.close()
+        model.close()
+    row("exec to ready p50", f"{percentile(ready, .5):.1f}", "ms", "<= 25")
+    row("exec to ready p99", f"{percentile(ready, .99):.1f}", "ms")
+
+
+def bench_turns(home):
+    model = Model()
+    daemon = Daemon(environment(f"{home}/turns", model))
+    daemon.wait_ready()
+    daemon.turn("warm up")
+    model.take(1)
+    row("memory idle (program and spawner)", f"{daemon.pss_kib() / 1024:.1f}", "MiB PSS", "<= 12")
+    own = own_times(daemon, model, "a question of a few words", 1, TURNS)
+    row("memory after the turns", f"{daemon.pss_kib() / 1024:.1f}", "MiB PSS")
+    row("own time per turn, no tool, p50", f"{percentile(own, .5):.2f}", "ms", "<= 1.5 + commits")
+    row("own time per turn, no tool, p99", f"{percentile(own, .99):.2f}", "ms")
+    own = own_times(daemon, model, "tools=5 please", 2, TURNS)
+    row("own time per turn, 5 parallel calls, p50", f"{percentile(own, .5):.2f}", "ms")
+    row("own time per turn, 5 parallel calls, p99", f"{percentile(own, .99):.2f}", "ms")
+    daemon.close()
+    model.close()
+
+
+def bench_growth(home):
+    medians = {}
+    for stored in (10, 1000, 100000):
+        model = Model()
+        env = environment(f"{home}/grow{stored}", model, tools=False)
+        os.makedirs(env["DATA_DIR"])
+        subprocess.run([f"{BENCH}/fill", f"{env['DATA_DIR']}/gantry.db", "stdio", "local", str(stored)], check=True)
+        daemon = Daemon(dict(env, HISTORY_MAX_MESSAGES="10"))
+        daemon.wait_ready()
+        ready = daemon.ready_ms
+        daemon.turn("warm up")
+        model.take(1)
+        own = own_times(daemon, model, "a question of a few words", 1, TURNS)
+        medians[stored] = percentile(own, .5)
+        row(f"own time per turn, {stored} stored messages, p50", f"{medians[stored]:.2f}", "ms")
+        row(f"exec to ready, {stored} stored messages", f"{ready:.1f}", "ms")
+        daemon.close()
+        model.close()
+    row("growth from 10 to 100000 messages", f"{medians[100000] / medians[10]:.2f}", "times", "<= 1.2")
+
+
+def bench_programs(home):
+    model = Model()
+    env = environment(f"{home}/many", model, tools=False)
+    for command in ([f"{BENCH}/bench_turns", "16", "50"], [f"{BENCH}/bench_mcp", f"{BENCH}/mcp_echo", "5000"],
+                    [f"{BENCH}/bench_cancel"]):
+        if not os.path.exists(command[0]):
+            continue
+        out = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        for line in out.stdout.splitlines():
+            name, value, unit = line.split(" ", 2)
+            target = {"mcp_call_p50": "<= 0.1"}.get(name, "<= 100" if name.startswith("cancel") and "p99" in name else "")
+            row(name.replace("_", " "), value, unit, target)
+    model.close()
+
+
+def main():
+    home = tempfile.mkdtemp(prefix="gantry-bench.")
+    print(f"gantry bench: {os.cpu_count()} cores, {os.uname().release}, {TURNS} turns a figure")
+    try:
+        size = os.path.getsize(GANTRY)
+        stripped = f"{home}/stripped"
+        subprocess.run(["strip", "-o", stripped, GANTRY], check=True)
+        row("binary, stripped (dynamic)", f"{os.path.getsize(stripped) / 1024:.0f}", "KiB", f"{size // 1024} with symbols")
+        bench_start(home)
+        bench_turns(home)
+        bench_growth(home)
+        bench_programs(home)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    if os.environ.get("BENCH_JSON"):
+        with open(os.environ["BENCH_JSON"], "w") as f:
+            json.dump(rows, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
