@@ -62,7 +62,7 @@ static int take(struct chat *c, str line, struct arena *a, struct err *e)
 {
 	char turn[ID_LEN + 1];
 	enum control what;
-	str reply;
+	str reply, state = { 0 }, error;
 
 	if (slash_control(line, a, &what) == OK)
 		return control(c, what, a, e);
@@ -71,9 +71,11 @@ static int take(struct chat *c, str line, struct arena *a, struct err *e)
 		return OK;
 	}
 	int rc = own_turn(&c->own, line, turn, e);
-	if (atomic_load(&c->own.signo)) {
+	if (rc == OK && turn[0])
+		rc = store_turn_state(c->g.store, str_of(turn), a, &state, &error, e);
+	if (rc == E_CANCELED || str_eq(state, S("canceled"))) {
 		(void)fputs("(stopped)\n", stderr);
-		return rc == E_CANCELED ? OK : rc;
+		return OK;
 	}
 	return rc;
 }

@@ -35,6 +35,7 @@ struct edit {
 	char *input; /* read and not yet used */
 	size_t n;
 	bool ended;
+	bool fresh; /* nothing was read since the terminal became raw */
 };
 
 /* One call of edit_line(). */
@@ -91,6 +92,16 @@ static void use(struct edit *ed, size_t n)
 	ed->n -= n;
 }
 
+/* What was typed before the terminal became raw was buffered as lines; the kernel keeps a
+ * Ctrl-D of that time as a NUL. */
+static void take_early_end(struct edit *ed, size_t got)
+{
+	for (size_t i = ed->n; ed->fresh && i < ed->n + got; i++)
+		if (ed->input[i] == '\0')
+			ed->input[i] = '\x04';
+	ed->fresh = false;
+}
+
 /* More bytes, or the end.  E_TIMEOUT: none until until_ms; the bell may have rung as well. */
 static int more_input(struct edit *ed, int64_t until_ms, const struct cancel *c, struct err *e)
 {
@@ -103,10 +114,12 @@ static int more_input(struct edit *ed, int64_t until_ms, const struct cancel *c,
 	if (rc < 0 || !fds[0].revents)
 		return rc;
 	ssize_t got = read(ed->opt.in, ed->input + ed->n, INPUT_MAX - ed->n);
-	if (got > 0)
+	if (got > 0) {
+		take_early_end(ed, (size_t)got);
 		ed->n += (size_t)got;
-	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
 		ed->ended = true;
+	}
 	return OK;
 }
 
@@ -342,6 +355,7 @@ int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
 	rc = tty_raw(ed->opt.in, &saved, e);
 	if (rc < 0)
 		return rc;
+	ed->fresh = true;
 	SCOPED(arena_free) struct arena own = { 0 };
 	struct session s = {
 		.ed = ed,

@@ -32,10 +32,10 @@ static void on_signal(struct own *o, int signo)
 {
 	if (signo == SIGWINCH && o->on_resize)
 		o->on_resize(o->arg);
-	if (signo != SIGINT && signo != SIGTERM)
+	if (signo != SIGINT && signo != SIGTERM && signo != SIGHUP)
 		return;
 	atomic_store(&o->signo, signo);
-	if (!atomic_load(&o->busy) || atomic_load(&o->stopped) || signo == SIGTERM)
+	if (!atomic_load(&o->busy) || atomic_load(&o->stopped) || signo != SIGINT)
 		cancel_fire(&o->leave, CANCEL_USER);
 	if (atomic_load(&o->busy) && !atomic_load(&o->stopped))
 		stop_turn(o);
@@ -128,8 +128,9 @@ int own_turn(struct own *o, str text, char *turn, struct err *e)
 	atomic_store(&o->busy, true);
 	if ((rc = insert(o, text, e)) == OK)
 		rc = run(o, turn, e);
+	/* The turn is over: a signal from now on is about what comes after it. */
+	atomic_store(&o->busy, false);
 	while (rc == OK)
 		rc = work_deliver(o->g, &o->work, &wake_at, e);
-	atomic_store(&o->busy, false);
 	return rc == E_NOENT ? OK : rc;
 }

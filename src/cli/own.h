@@ -3,8 +3,9 @@
  * process, so no daemon touches them, and the answers come back through the outbox like any
  * other.
  *
- * A thread of its own hears the signals: while a turn runs the first SIGINT or SIGTERM acts
- * like /stop; a second one, and any while none runs, fires .leave.  SIGTERM always does.
+ * A thread of its own hears the signals: while a turn runs the first SIGINT, SIGTERM or SIGHUP
+ * acts like /stop; a second one, any while none runs, and every SIGTERM and SIGHUP fire
+ * .leave.
  */
 #ifndef CLI_OWN_H
 #define CLI_OWN_H
