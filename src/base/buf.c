@@ -10,6 +10,7 @@
 
 struct buf buf_in(struct arena *a, size_t max)
 {
+	assert(max < SIZE_MAX);
 	return (struct buf){ .a = a, .max = max };
 }
 

@@ -44,6 +44,7 @@ struct slot {
 /* The spawner is a process of its own with one thread: these exist once, there. */
 static struct slot slots[SPAWNER_CHILDREN];
 static struct spawner_message message;
+static size_t message_n; /* bytes of text in it */
 static struct spawner_plan plan;
 static int daemon_sock, child_sigfd, life[2];
 
@@ -235,6 +236,12 @@ static bool launch(void)
 	return true;
 }
 
+void spawner_forget(void)
+{
+	explicit_bzero(&message, sizeof message.head + message_n);
+	message_n = 0;
+}
+
 static void serve(void)
 {
 	union {
@@ -254,6 +261,7 @@ static void serve(void)
 		return;
 	if (n <= 0)
 		shut_down(); /* the daemon closed its end, or died */
+	message_n = (size_t)n > sizeof message.head ? (size_t)n - sizeof message.head : 0;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		fds_n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -267,6 +275,7 @@ static void serve(void)
 			     fds_n == SPAWNER_FDS ? EINVAL : EMFILE);
 	for (size_t i = keep; i < fds_n; i++)
 		(void)close(fds[i]);
+	spawner_forget();
 }
 
 static NORETURN void spawner_main(int sock)

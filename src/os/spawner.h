@@ -71,6 +71,10 @@ int spawner_socket(void);
 /* Send without blocking; a peer that is gone shows when reading. */
 void spawner_tell(int sock, int type, int stage, int value);
 
+/* Wipe the request from this process's memory: its environment may hold secrets of the one
+ * child it was for.  In the spawner and in the supervisor, once each has forked. */
+void spawner_forget(void);
+
 /* Kill our direct children that are not spared (spare NULL: none are).  How many were
  * signalled, dead ones not yet reaped included, or -1 without /proc.  Only direct children:
  * nobody else reaps them, so no process id is taken by a stranger on the way, and those

@@ -307,6 +307,7 @@ NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
 	}
 	if (s.child == 0)
 		run_child(plan, self, report[1]);
+	spawner_forget();
 	/* In both processes, since a signal may have to be passed on before the child runs. */
 	(void)setpgid(s.child, s.child);
 	(void)close(report[1]);

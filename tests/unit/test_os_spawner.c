@@ -139,6 +139,28 @@ static int mode_hide(void)
 	return 0;
 }
 
+/* A child with a secret of its own, made up only now. */
+static int mode_forget(void)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	char token[ID_LONG_LEN + 1];
+	struct err e = { 0 };
+	struct proc *p = NULL;
+
+	need(spawner_start(&e), &e);
+	id_long(token);
+	struct proc_opt opt = { .argv = ARGV("sh", "-c", "echo up; exec sleep 300"),
+				.env = ARGV(PATH_ENV, arena_fmt(&a, "TOKEN=%s", token).p),
+				.out = PROC_FD,
+				.fds = { -1, REPORT_FD, -1 } };
+	need(proc_start(&p, &opt, NULL, &e), &e);
+	/* The next request, shorter, is served when this one is done with. */
+	run_shell("exit");
+	say("%lld %s\n", (long long)proc_pid(p), token);
+	await_stdin_end();
+	return 0;
+}
+
 /* Started with 0, 1 and 2 closed. */
 static int mode_closed(void)
 {
@@ -399,6 +421,7 @@ static const struct mode {
 } modes[] = {
 	{ "brood", mode_brood },
 	{ "hide", mode_hide },
+	{ "forget", mode_forget },
 	{ "closed", mode_closed },
 	{ "few-descriptors", mode_few_descriptors },
 	{ "full", mode_full },
@@ -596,6 +619,57 @@ static void no_environment_block_is_left_to_read(void **state)
 	finish(&d);
 }
 
+/* Is text anywhere in the writable memory of pid? */
+static bool memory_has(int64_t pid, str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *mem_path = arena_fmt(&a, "/proc/%lld/mem", (long long)pid).p;
+	SCOPED(fd_drop) int mem = open(mem_path, O_RDONLY | O_CLOEXEC);
+	str maps;
+
+	assert_true(mem >= 0);
+	assert_int_equal(file_read(&maps, &a,
+				   arena_fmt(&a, "/proc/%lld/maps", (long long)pid).p, 1 << 24,
+				   NULL),
+			 OK);
+	while (maps.n) {
+		unsigned long long from = 0, to = 0;
+		char rights[5] = "";
+		str line = str_cut(&maps, '\n');
+		if (sscanf(line.p, "%llx-%llx %4s", &from, &to, rights) != 3 ||
+		    rights[1] != 'w' || to - from > 64 << 20)
+			continue;
+		char *p = arena_alloc(&a, 1, to - from);
+		ssize_t n = pread(mem, p, to - from, (off_t)from);
+		if (n > 0 && str_has((str){ p, (size_t)n }, text))
+			return true;
+	}
+	return false;
+}
+
+static void the_secrets_of_a_child_stay_with_it(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct daemon d = launch("forget");
+	char token[64] = "";
+	long long child = 0;
+
+	if (getuid() != 0)
+		skip();
+	str said = read_until(&a, d.out, "up\n");
+	while (!strchr(said.p, ' '))
+		said = arena_cat(&a, said, read_until(&a, d.out, "\n"));
+	const char *line = str_starts(said, S("up\n")) ? said.p + 3 : said.p;
+	assert_int_equal(sscanf(line, "%lld %63s", &child, token), 2);
+	assert_int_equal(strlen(token), ID_LONG_LEN);
+	assert_true(memory_has(child, str_of(token))); /* so the search does find it */
+	assert_false(memory_has(parent_of(child), str_of(token)));
+	assert_false(memory_has(parent_of(parent_of(child)), str_of(token)));
+	fd_drop(&d.in);
+	(void)read_until(&a, d.out, NULL);
+	finish(&d);
+}
+
 static void it_works_when_started_without_stdio(void **state)
 {
 	expect("closed", "exit 0: 0\n1\n2\n3\n0 open\n1 open\n2 open\n");
@@ -703,6 +777,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_survives_a_killed_spawner_and_the_daemon_is_told),
 		cmocka_unit_test(a_killed_supervisor_loses_its_own_child_and_no_other),
 		cmocka_unit_test(no_environment_block_is_left_to_read),
+		cmocka_unit_test(the_secrets_of_a_child_stay_with_it),
 		cmocka_unit_test(it_works_when_started_without_stdio),
 		cmocka_unit_test(few_descriptors_are_an_error_and_no_more),
 		cmocka_unit_test(the_129th_child_is_refused),
