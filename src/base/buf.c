@@ -10,8 +10,8 @@
 
 struct buf buf_in(struct arena *a, size_t max)
 {
-	assert(max < SIZE_MAX);
-	return (struct buf){ .a = a, .max = max };
+	/* Room for the NUL behind the last byte has to be countable too. */
+	return (struct buf){ .a = a, .max = max < SIZE_MAX ? max : SIZE_MAX - 1 };
 }
 
 /* Room for n more bytes and a NUL, or false with .full set. */

@@ -128,6 +128,18 @@ static void a_reset_empties_and_forgets_the_overflow(void **state)
 	assert_false(b.full);
 }
 
+static void no_maximum_at_all_is_one_too(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct buf b = buf_in(&a, SIZE_MAX);
+
+	buf_add(&b, S("abc"));
+	buf_fmt(&b, "%d", 4);
+	assert_false(b.full);
+	assert_true(b.cap > b.n);
+	assert_string_equal(buf_str(&b).p, "abc4");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +148,7 @@ int main(void)
 		cmocka_unit_test(a_piece_that_does_not_fit_is_left_out_whole_with_all_after_it),
 		cmocka_unit_test(room_is_written_by_the_caller),
 		cmocka_unit_test(bytes_are_dropped_from_the_front),
+		cmocka_unit_test(no_maximum_at_all_is_one_too),
 		cmocka_unit_test(a_reset_empties_and_forgets_the_overflow),
 	};
 
