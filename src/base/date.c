@@ -47,7 +47,7 @@ struct date date_of_ms(int64_t at_ms)
 	};
 }
 
-int64_t date_to_ms(const struct date *d)
+static int64_t to_ms(const struct date *d)
 {
 	int64_t s = d->hour * INT64_C(3600) + d->minute * INT64_C(60) + d->second;
 
@@ -81,7 +81,7 @@ static bool in_range(const struct date *d)
 	    d->minute < 0 || d->minute > 59 || d->second < 0 || d->second > 60)
 		return false;
 	/* The 31st of November comes back as another day. */
-	return date_of_ms(date_to_ms(&day)).day == d->day;
+	return date_of_ms(to_ms(&day)).day == d->day;
 }
 
 bool date_parse_http(str s, int64_t *at_ms)
@@ -111,6 +111,6 @@ bool date_parse_http(str s, int64_t *at_ms)
 	d.month = month_of(mon);
 	if (!in_range(&d))
 		return false;
-	*at_ms = date_to_ms(&d);
+	*at_ms = to_ms(&d);
 	return true;
 }

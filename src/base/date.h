@@ -1,5 +1,5 @@
 /*
- * base/date: civil time in UTC, from and to Unix milliseconds.  Pure arithmetic on the
+ * base/date: civil time in UTC, from Unix milliseconds.  Pure arithmetic on the
  * proleptic Gregorian calendar; the clock itself is in os/clock, zones are in sched/.
  */
 #ifndef BASE_DATE_H
@@ -14,7 +14,6 @@ struct date {
 };
 
 struct date date_of_ms(int64_t at_ms);
-int64_t date_to_ms(const struct date *d); /* weekday is not read */
 
 /* "2026-11-30T09:38:32.123Z": always 24 characters. */
 str date_rfc3339(struct arena *a, int64_t at_ms);

@@ -26,7 +26,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return code;
 }
 
-int err_code_of(int errnum)
+static int code_of(int errnum)
 {
 	switch (errnum) {
 	case ENOENT:
@@ -60,7 +60,7 @@ int err_code_of(int errnum)
 
 int err_sys(struct err *e, const char *fmt, ...)
 {
-	int errnum = errno, code = err_code_of(errnum);
+	int errnum = errno, code = code_of(errnum);
 	char why[128];
 	va_list ap;
 

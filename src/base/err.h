@@ -39,9 +39,6 @@ int err_sys(struct err *e, const char *fmt, ...) PRINTF(2, 3);
 /* Put "<prefix>: " before the sentence that is there; returns code. */
 int err_wrap(struct err *e, int code, const char *fmt, ...) PRINTF(3, 4);
 
-/* The code that err_sys() gives for an errno value. */
-int err_code_of(int errnum);
-
 /* "timeout", "denied", ...: the word for a code, for logs and JSON. */
 const char *err_word(int code);
 

@@ -35,7 +35,6 @@ static void known_instants_have_their_dates(void **state)
 
 		assert_string_equal(date_rfc3339(&a, rows[i].at_ms).p, rows[i].text);
 		assert_int_equal(d.weekday, rows[i].weekday);
-		assert_int_equal(date_to_ms(&d), rows[i].at_ms);
 	}
 }
 
@@ -46,11 +45,15 @@ static void every_day_of_four_centuries_agrees_with_libc(void **state)
 		time_t t = (time_t)s;
 		struct tm tm;
 		struct date d = date_of_ms(s * 1000);
+		char text[64];
+		int64_t at_ms = 0;
 
 		assert_non_null(gmtime_r(&t, &tm));
+		assert_true(strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &tm));
 		if (d.year != tm.tm_year + 1900 || d.month != tm.tm_mon + 1 ||
 		    d.day != tm.tm_mday || d.hour != tm.tm_hour || d.second != tm.tm_sec ||
-		    d.weekday != tm.tm_wday || date_to_ms(&d) != s * 1000)
+		    d.weekday != tm.tm_wday || !date_parse_http(str_of(text), &at_ms) ||
+		    at_ms != s * 1000)
 			fail_msg("day %lld: %d-%d-%d", (long long)day, d.year, d.month, d.day);
 	}
 }
