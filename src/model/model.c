@@ -13,6 +13,7 @@
 #include "model/retry.h"
 #include "model/stream.h"
 #include "os/clock.h"
+#include "os/log.h"
 #include "os/wait.h"
 #include "text/text.h"
 
@@ -282,7 +283,7 @@ static int canceled(const struct call *k, struct model_failure *fail, struct err
 }
 
 /* Adapt to r.  1: ask again, 0: nothing to learn, < 0: what was learnt could not be kept. */
-static int learn(struct call *k, const struct refusal *r, struct err *e)
+static int learn(struct call *k, struct arena *a, const struct refusal *r, struct err *e)
 {
 	struct model_quirks q = k->quirks;
 	bool again = k->lessons < LESSONS_MAX && quirks_learn(&q, r, &k->lesson);
@@ -292,6 +293,9 @@ static int learn(struct call *k, const struct refusal *r, struct err *e)
 		q.context_window = r->context_window;
 	if (q.flags == k->quirks.flags && q.context_window == k->quirks.context_window)
 		return 0;
+	log_info("model.adapted", "issuer=%.*s quirks=0x%x context_window=%lld err=%.*s",
+		 STRF(log_q(a, k->m->issuer)), q.flags, (long long)q.context_window,
+		 STRF(log_q(a, r->message)));
 	k->quirks = q;
 	k->lessons++;
 	if (k->req->on_learn)
@@ -308,12 +312,17 @@ static bool may_retry(const struct call *k, const struct refusal *r, int wanted)
 	       (wanted == 1 && r->kind == MODEL_BAD_REQUEST && r->status != 400);
 }
 
-static int wait_before_retry(struct call *k, const struct refusal *r, struct err *e)
+static int wait_before_retry(struct call *k, struct arena *a, const struct refusal *r,
+			     struct err *e)
 {
 	int64_t ms = r->retry_after_ms ? r->retry_after_ms
 				       : retry_backoff(k->retries, random_unit());
 
 	k->retries++;
+	/* Not the end of anything, so nobody above would tell. */
+	log_warn("model.retry", "kind=%s status=%d n=%d wait_ms=%lld err=%.*s",
+		 model_kind_word(r->kind), r->status, k->retries, (long long)ms,
+		 STRF(log_q(a, r->message)));
 	return wait_ms(ms, k->c, e);
 }
 
@@ -364,9 +373,10 @@ static int attempt(struct call *k, struct arena *a, struct model_reply *out,
 		return 0;
 	if (!r.retry_after_ms)
 		r.retry_after_ms = retry_in_headers(&resp, clock_now_ms());
-	again = learn(k, &r, e);
+	again = learn(k, &t.arena, &r, e);
 	if (again == 0 && may_retry(k, &r, retry_wanted(&resp))) {
-		if (wait_before_retry(k, &r, e) < 0 && (*result = canceled(k, fail, e)) < 0)
+		if (wait_before_retry(k, &t.arena, &r, e) < 0 &&
+		    (*result = canceled(k, fail, e)) < 0)
 			return 0;
 		again = 1;
 	}

@@ -275,6 +275,8 @@ void refusal_read(struct refusal *out, struct arena *a, int status, str body,
 	line = f.raw.n ? arena_fmt(a, "%.*s: %.*s", STRF(f.message), STRF(f.raw)) : f.message;
 	line = text_redact(a, text_redact_values(a, line, secrets, secrets_n));
 	out->message = text_line(a, line, MESSAGE_MAX);
+	if (status / 100 == 3)
+		out->message = S("the endpoint redirects elsewhere: is the base URL right?");
 	if (!out->message.n)
 		out->message = status ? arena_fmt(a, "HTTP status %d without a reason", status)
 				      : S("the endpoint reported an error without a reason");

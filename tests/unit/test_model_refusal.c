@@ -52,7 +52,8 @@ static const struct row {
 	  "HTTP status 400 without a reason", 0 },
 	{ 400, "[]", MODEL_BAD_REQUEST, "HTTP status 400 without a reason", 0 },
 	{ 400, "null", MODEL_BAD_REQUEST, "HTTP status 400 without a reason", 0 },
-	{ 302, "", MODEL_BAD_REQUEST, "HTTP status 302 without a reason", 0 },
+	{ 302, "<html>Found</html>", MODEL_BAD_REQUEST,
+	  "the endpoint redirects elsewhere: is the base URL right?", 0 },
 	/* kinds by status */
 	{ 401, "{\"error\":\"no\"}", MODEL_AUTH, "no", 0 },
 	{ 403, "{\"error\":\"no\"}", MODEL_AUTH, "no", 0 },
