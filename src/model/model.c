@@ -115,17 +115,6 @@ const char *model_kind_word(enum model_kind kind)
 	return words[kind];
 }
 
-int model_request_body(const struct model *m, const struct model_req *req, struct arena *a,
-		       str *out, struct err *e)
-{
-	struct request r;
-	int rc = request_write(&r, a, m->cfg, m->issuer, m->gemini, req, &req->quirks, e);
-
-	if (rc == OK)
-		*out = r.body;
-	return rc;
-}
-
 /* ---- listening ---------------------------------------------------------------------- */
 
 static void note_first(struct attempt *t)

@@ -119,10 +119,6 @@ int model_complete(struct model *m, const struct model_req *req, struct arena *a
 		   struct model_reply *out, struct model_failure *fail, const struct cancel *c,
 		   struct err *e) MUSTUSE;
 
-/* The request body that model_complete() would send, for tests and replay. */
-int model_request_body(const struct model *m, const struct model_req *req, struct arena *a,
-		       str *out, struct err *e) MUSTUSE;
-
 /* "auth", "rate_limit", ... */
 const char *model_kind_word(enum model_kind kind);
 

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "loopback.h"
 #include "model/model.h"
-#include "model/quirks.h"
+#include "model/request.h"
 #include "os/clock.h"
 
 #define KEY "hush-hush-key"
@@ -197,9 +197,11 @@ static void stream_is_told_piece_by_piece_and_replied_whole(void **state)
 	assert_has(w.s.request[0], "\r\nAuthorization: Bearer " KEY "\r\n", true);
 	assert_has(w.s.request[0], "\r\nContent-Type: application/json\r\n", true);
 	assert_has(w.s.request[0], "\r\nAccept: text/event-stream\r\n", true);
-	str body;
-	assert_int_equal(model_request_body(w.m, &w.req, &w.a, &body, NULL), OK);
-	assert_text(body, strstr(w.s.request[0], "\r\n\r\n") + 4);
+	struct request r;
+	assert_int_equal(request_write(&r, &w.a, &w.cfg, model_issuer(w.m), false, &w.req,
+				       &w.req.quirks, NULL),
+			 OK);
+	assert_text(r.body, strstr(w.s.request[0], "\r\n\r\n") + 4);
 	end(&w);
 }
 
