@@ -95,7 +95,7 @@ str world_text(struct world *w, const char *sql)
 	str out = S("");
 
 	if (sqlite3_prepare_v2(h, sql, -1, &st, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(h));
+		fail_msg("%s: %.2000s", sqlite3_errmsg(h), sql);
 	if (sqlite3_step(st) == SQLITE_ROW)
 		out = arena_dup(&w->a, str_of((const char *)sqlite3_column_text(st, 0)));
 	(void)sqlite3_finalize(st);
@@ -117,7 +117,7 @@ void world_sql(struct world *w, const char *sql)
 	sqlite3 *h = raw(w);
 
 	if (sqlite3_exec(h, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(h));
+		fail_msg("%s: %.2000s", sqlite3_errmsg(h), sql);
 	(void)sqlite3_close(h);
 }
 
