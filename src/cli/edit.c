@@ -24,7 +24,6 @@
 #define LEAVE_MS 30
 #define PASTE_ON S("\x1b[?2004h")
 #define PASTE_OFF S("\x1b[?2004l")
-#define PASTE_END S("\x1b[201~")
 
 struct edit {
 	struct arena arena; /* owns this struct */
@@ -260,14 +259,12 @@ static int on_key(struct session *s, const struct key_press *k, const struct can
 static int on_paste(struct session *s, const struct cancel *c, struct err *e)
 {
 	struct edit *ed = s->ed;
-	str all = { ed->input, ed->n };
-	size_t end = str_find(all, PASTE_END), keep = PASTE_END.n - 1;
-	bool whole = end != SIZE_MAX;
-	size_t n = whole ? end : all.n > keep ? all.n - keep : 0;
+	bool end;
+	size_t n = key_paste((str){ ed->input, ed->n }, &end);
 
-	buf_add(&s->paste, str_sub(all, 0, n));
-	use(ed, whole ? n + PASTE_END.n : n);
-	if (!whole)
+	buf_add(&s->paste, (str){ ed->input, n });
+	use(ed, end ? n + KEY_PASTE_END_BYTES : n);
+	if (!end)
 		return OK;
 	s->pasting = false;
 	s->dirty = true;

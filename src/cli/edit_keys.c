@@ -142,3 +142,18 @@ size_t key_next(str s, struct key_press *out)
 	}
 	return len;
 }
+
+size_t key_paste(str s, bool *end)
+{
+	static const str mark = { "\x1b[201~", KEY_PASTE_END_BYTES };
+	size_t at = str_find(s, mark);
+
+	*end = at != SIZE_MAX;
+	if (*end)
+		return at;
+	/* What may be the beginning of the mark waits for the rest. */
+	for (size_t n = mark.n - 1; n > 0; n--)
+		if (str_ends(s, str_sub(mark, 0, n)))
+			return s.n - n;
+	return s.n;
+}

@@ -41,4 +41,9 @@ struct key_press {
 /* The first key in s; how many bytes it took, 0 when its end has not come yet. */
 size_t key_next(str s, struct key_press *out);
 
+/* Within a paste: how many bytes of s belong to it for certain.  *end: then its end follows,
+ * KEY_PASTE_END_BYTES long. */
+#define KEY_PASTE_END_BYTES 6
+size_t key_paste(str s, bool *end);
+
 #endif

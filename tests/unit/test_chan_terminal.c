@@ -136,8 +136,8 @@ static void a_very_long_answer_is_one_no(void **state)
 	assert_int_equal(ask(&d, 0, NULL), 1);
 	/* Not even when its end would be a yes. */
 	memset(big, ' ', sizeof big);
-	memcpy(big + 9998, "y\n", 2);
-	assert_int_equal(write(d.in[1], big, 10000), 10000);
+	memcpy(big + 8290, "y\n", 2);
+	assert_int_equal(write(d.in[1], big, 8292), 8292);
 	assert_int_equal(ask(&d, 0, NULL), 0);
 }
 

@@ -85,6 +85,22 @@ static void any_bytes_are_used_up(void **state)
 	}
 }
 
+static void a_paste_ends_at_its_mark_however_it_is_cut(void **state)
+{
+	str all = S("a\x1b[201b\x1b\x1b[201~c");
+
+	for (size_t cut = 0; cut <= all.n; cut++) {
+		bool end;
+		size_t n = key_paste(str_sub(all, 0, cut), &end);
+		assert_int_equal(end, cut >= 14);
+		assert_true(n <= 8);
+		/* The rest goes on where the first part was left. */
+		size_t rest = key_paste(str_sub(all, n, all.n), &end);
+		assert_true(end);
+		assert_int_equal(n + rest, 8);
+	}
+}
+
 /* A text with its cursor as |. */
 static str drawn(struct arena *a, const struct edit_text *t)
 {
@@ -186,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_sequence_is_its_key_and_taken_whole),
 		cmocka_unit_test(any_bytes_are_used_up),
+		cmocka_unit_test(a_paste_ends_at_its_mark_however_it_is_cut),
 		cmocka_unit_test(keys_change_the_text_as_a_shell_would),
 		cmocka_unit_test(what_a_terminal_would_obey_is_not_inserted),
 		cmocka_unit_test(more_than_the_limit_is_not_taken),

@@ -420,6 +420,7 @@ static void writing_stays_below_the_roots(void **state)
 	assert_int_equal(symlink("../out/new2", in(&p, "ws/outnew2")), 0);
 	assert_int_equal(symlink(in(&p, "ws/made"), in(&p, "ws/innew")), 0);
 	assert_int_equal(symlink("deep/er", in(&p, "ws/indeep")), 0);
+	assert_int_equal(symlink("~new", in(&p, "ws/tilde")), 0);
 	static const char *const refused[] = {
 		"outdir/secret", "outdir/new", "outdir/a/b", "outnew", "outnew2", "../out/x",
 	};
@@ -437,6 +438,8 @@ static void writing_stays_below_the_roots(void **state)
 	expect(use(&p, WRITE, S("{\"path\":\"indeep/f\",\"content\":\"x\"}")), CALL_DONE,
 	       "wrote");
 	assert_true(str_eq(get(&p, "ws/deep/er/f"), S("x")));
+	expect(use(&p, WRITE, S("{\"path\":\"tilde\",\"content\":\"x\"}")), CALL_DONE, "wrote");
+	assert_true(str_eq(get(&p, "ws/~new"), S("x")));
 	expect(use(&p, WRITE, S("{\"path\":\"file/f\",\"content\":\"x\"}")), CALL_FAILED,
 	       "Not a directory");
 }
