@@ -1,10 +1,9 @@
 /*
- * The spawner when things go wrong: the daemon, the spawner or a supervisor killed, odd ways
- * to be started, too few descriptors, sockets that are full.  Each daemon is this program
- * executed again with the name of a mode; it reports on its stdout, which its children
- * hold too, so that the end of that stream says that all of them are gone.
+ * What the spawner leaves behind: nothing, when the daemon, the spawner or a supervisor is
+ * killed, and no secret in any memory but that of the child it is for.
  */
 #include "children.h"
+#include "daemons.h"
 
 #include "os/clock.h"
 #include "os/file.h"
@@ -27,79 +26,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define SECRET "gantry-test-secret-5d1f"
-#define REPORT_FD 9
-
 /* ---- the daemons -------------------------------------------------------------------------- */
-
-static void say(const char *fmt, ...) PRINTF(1, 2);
-
-static void say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vdprintf(REPORT_FD, fmt, ap);
-	va_end(ap);
-}
-
-static void need(int rc, const struct err *e)
-{
-	if (rc == OK)
-		return;
-	say("failed: %s\n", e->msg);
-	_exit(1);
-}
-
-/* Start a shell line whose output is our report. */
-static struct proc *shell(const char *script, const struct cancel *c, struct err *e)
-{
-	struct proc_opt opt = { .argv = SH(script),
-				.env = ARGV(PATH_ENV),
-				.in = PROC_PIPE,
-				.out = PROC_FD,
-				.fds = { -1, REPORT_FD, -1 } };
-	struct proc *p = NULL;
-
-	return proc_start(&p, &opt, c, e) == OK ? p : NULL;
-}
-
-static struct proc *must_shell(const char *script)
-{
-	struct err e = { 0 };
-	struct proc *p = shell(script, NULL, &e);
-
-	need(p ? OK : e.code, &e);
-	return p;
-}
-
-static void run_shell(const char *script)
-{
-	struct proc *p = must_shell(script);
-	struct err e = { 0 };
-
-	need(proc_wait(p, NULL, soon(), NULL, &e), &e);
-	proc_close(p);
-}
-
-static void await_stdin_end(void)
-{
-	char c;
-
-	while (read(0, &c, 1) > 0)
-		;
-}
-
-static void say_end(const char *who, struct proc *p, int64_t until)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	int status;
-
-	if (proc_wait(p, &status, until, NULL, NULL) == OK)
-		say("%s: %s\n", who, proc_status_text(&a, status).p);
-	else
-		say("%s: runs\n", who);
-}
 
 /* Two children with descendants in other groups and sessions. */
 static int mode_brood(void)
@@ -158,155 +85,6 @@ static int mode_forget(void)
 	run_shell("exit");
 	say("%lld %s\n", (long long)proc_pid(p), token);
 	await_stdin_end();
-	return 0;
-}
-
-/* Started with 0, 1 and 2 closed. */
-static int mode_closed(void)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct proc_opt opt = { .argv = ARGV("ls", "/proc/self/fd"),
-				.env = ARGV(PATH_ENV),
-				.in = PROC_FD,
-				.out = PROC_PIPE,
-				.err = PROC_FD,
-				.fds = { 0, -1, 2 } };
-	struct err e = { 0 };
-	struct proc *p = NULL;
-	int status = -1;
-
-	need(spawner_start(&e), &e);
-	need(proc_start(&p, &opt, NULL, &e), &e);
-	need(proc_wait(p, &status, soon(), NULL, &e), &e);
-	char text[64] = "";
-	(void)!read(proc_fd(p, 1), text, sizeof text - 1);
-	say("%s: %s", proc_status_text(&a, status).p, text);
-	for (int fd = 0; fd <= 2; fd++)
-		say("%d %s\n", fd, fcntl(fd, F_GETFD) >= 0 ? "open" : "closed");
-	proc_close(p);
-	spawner_stop();
-	return 0;
-}
-
-static int mode_few_descriptors(void)
-{
-	struct rlimit l = { 40, 400 };
-	struct proc *p[64] = { 0 };
-	struct err e = { 0 };
-	size_t n = 0;
-
-	(void)setrlimit(RLIMIT_NOFILE, &l);
-	need(spawner_start(&e), &e);
-	for (int i = 0; i < 100; i++)
-		run_shell("exit 0");
-	say("in a row\n");
-	while (n < COUNT(p) && (p[n] = shell("sleep 300", NULL, &e)))
-		n++;
-	say("at once: %s, %s\n", n >= 10 && n < COUNT(p) ? "some" : "odd", e.msg);
-	while (n > 0)
-		proc_close(p[--n]);
-	/* The same with room here, but none in the spawner. */
-	l.rlim_cur = 400;
-	(void)setrlimit(RLIMIT_NOFILE, &l);
-	while (n < COUNT(p) && (p[n] = shell("sleep 300", NULL, &e)))
-		n++;
-	say("in the spawner: %s, %s\n", n >= 10 && n < COUNT(p) ? "some" : "odd", e.msg);
-	while (n > 0)
-		proc_close(p[--n]);
-	run_shell("echo again");
-	spawner_stop();
-	return 0;
-}
-
-static int mode_full(void)
-{
-	struct proc *p[129] = { 0 };
-	struct err e = { 0 };
-	size_t n = 0;
-
-	need(spawner_start(&e), &e);
-	while (n < COUNT(p) && (p[n] = shell("exec sleep 300", NULL, &e)))
-		n++;
-	say("%zu, then %d %s\n", n, e.code, e.msg);
-	proc_close(p[--n]);
-	run_shell("echo one free, one more");
-	spawner_stop();
-	return 0;
-}
-
-/* Requests pile up while the spawner is stopped; each caller gives up in its own time. */
-static int mode_stopped_spawner(void)
-{
-	static char big[64 * 1024];
-	struct err e = { 0 };
-	int timed_out = 0;
-
-	memset(big, 'x', sizeof big - 1);
-	need(spawner_start(&e), &e);
-	int64_t spawner = child_named(getpid(), "gantry-spawner");
-	(void)kill((pid_t)spawner, SIGSTOP);
-	for (int i = 0; i < 12; i++) {
-		struct proc_opt opt = { .argv = ARGV("sleep", "300", big),
-					.out = PROC_FD,
-					.fds = { -1, REPORT_FD, -1 } };
-		struct proc *p = NULL;
-		struct cancel c;
-		need(cancel_init(&c, NULL, 5, &e), &e);
-		timed_out += proc_start(&p, &opt, &c, &e) == E_TIMEOUT;
-		cancel_done(&c);
-	}
-	(void)kill((pid_t)spawner, SIGCONT);
-	say("timed out %d\n", timed_out);
-	run_shell("echo works again");
-	spawner_stop();
-	return 0;
-}
-
-/* Signals pile up while the supervisor is stopped: KILL still counts. */
-static int mode_stopped_supervisor(void)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct err e = { 0 };
-	int status = 0;
-
-	need(spawner_start(&e), &e);
-	struct proc *p = must_shell("exec sleep 300");
-	int64_t supervisor = parent_of(proc_pid(p));
-	(void)kill((pid_t)supervisor, SIGSTOP);
-	for (int i = 0; i < 5000; i++)
-		proc_signal(p, SIGWINCH);
-	proc_signal(p, SIGKILL);
-	(void)kill((pid_t)supervisor, SIGCONT);
-	need(proc_wait(p, &status, soon(), NULL, &e), &e);
-	say("%s\n", proc_status_text(&a, status).p);
-	proc_close(p);
-	spawner_stop();
-	return 0;
-}
-
-/* A supervisor that has not read all signals when it ends resets the connection. */
-static int mode_unread_signals(void)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct err e = { 0 };
-	int status = 0;
-
-	need(spawner_start(&e), &e);
-	struct proc *p = must_shell("exec sleep 300");
-	int64_t supervisor = parent_of(proc_pid(p));
-	(void)kill((pid_t)supervisor, SIGSTOP);
-	for (int i = 0; i < 50; i++)
-		proc_signal(p, SIGWINCH);
-	SCOPED(fd_drop) int child = pidfd_of(proc_pid(p));
-	(void)kill((pid_t)proc_pid(p), SIGTERM);
-	need(wait_fd(child, POLLIN, soon(), NULL, &e), &e);
-	(void)kill((pid_t)supervisor, SIGCONT);
-	struct pollfd hup = { .fd = proc_exit_fd(p) };
-	need(wait_fds(&hup, 1, soon(), NULL, &e), &e);
-	need(proc_wait(p, &status, soon(), NULL, &e), &e);
-	say("%s\n", proc_status_text(&a, status).p);
-	proc_close(p);
-	spawner_stop();
 	return 0;
 }
 
@@ -415,19 +193,10 @@ static int mode_beyond_reach(void)
 	return 0;
 }
 
-static const struct mode {
-	const char *name;
-	int (*run)(void);
-} modes[] = {
+static const struct mode modes[] = {
 	{ "brood", mode_brood },
 	{ "hide", mode_hide },
 	{ "forget", mode_forget },
-	{ "closed", mode_closed },
-	{ "few-descriptors", mode_few_descriptors },
-	{ "full", mode_full },
-	{ "stopped-spawner", mode_stopped_spawner },
-	{ "stopped-supervisor", mode_stopped_supervisor },
-	{ "unread-signals", mode_unread_signals },
 	{ "termed", mode_termed },
 	{ "without-proc", mode_without_proc },
 	{ "other-user", mode_other_user },
@@ -435,57 +204,6 @@ static const struct mode {
 };
 
 /* ---- the tests ---------------------------------------------------------------------------- */
-
-struct daemon {
-	pid_t pid;
-	int in, out; /* its stdin, its report */
-};
-
-static struct daemon launch(const char *mode)
-{
-	int in[2], out[2];
-
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		/* REPORT_FD is inherited without close-on-exec, as a careless parent does. */
-		int report = fcntl(out[1], F_DUPFD, REPORT_FD + 1);
-		(void)dup2(in[0], 0);
-		(void)dup2(report, REPORT_FD);
-		(void)close(report);
-		if (strcmp(mode, "closed") == 0)
-			for (int fd = 0; fd <= 2; fd++)
-				(void)close(fd);
-		(void)execve("/proc/self/exe", (char *[]){ "daemon", (char *)mode, NULL },
-			     (char *[]){ PATH_ENV, "KEY=" SECRET, NULL });
-		_exit(127);
-	}
-	(void)close(in[0]);
-	(void)close(out[1]);
-	return (struct daemon){ .pid = pid, .in = in[1], .out = out[0] };
-}
-
-static void finish(struct daemon *d)
-{
-	fd_drop(&d->in);
-	fd_drop(&d->out);
-	assert_int_equal(waitpid(d->pid, NULL, 0), d->pid);
-}
-
-/* Run a mode to its end and compare what it said. */
-static void expect(const char *mode, const char *want)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct daemon d = launch(mode);
-
-	fd_drop(&d.in);
-	str got = read_until(&a, d.out, NULL);
-	finish(&d);
-	if (str_eq(got, S("not permitted\n")))
-		skip();
-	assert_string_equal(got.p, want);
-}
 
 #define BROOD 32
 
@@ -594,7 +312,7 @@ static bool environ_has_secret(int64_t pid)
 	str text;
 
 	assert_int_equal(file_read(&text, &a, path, 1 << 20, NULL), OK);
-	return str_has(text, S(SECRET));
+	return str_has(text, S(DAEMON_SECRET));
 }
 
 static void no_environment_block_is_left_to_read(void **state)
@@ -670,45 +388,6 @@ static void the_secrets_of_a_child_stay_with_it(void **state)
 	finish(&d);
 }
 
-static void it_works_when_started_without_stdio(void **state)
-{
-	expect("closed", "exit 0: 0\n1\n2\n3\n0 open\n1 open\n2 open\n");
-}
-
-static void few_descriptors_are_an_error_and_no_more(void **state)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct daemon d = launch("few-descriptors");
-
-	fd_drop(&d.in);
-	str got = read_until(&a, d.out, NULL);
-	finish(&d);
-	assert_true(str_starts(got, S("in a row\nat once: some, sh: ")));
-	assert_true(str_has(got, S("Too many open files\nin the spawner: some, sh: ")));
-	assert_true(str_ends(got, S("Too many open files\nagain\n")));
-}
-
-static void the_129th_child_is_refused(void **state)
-{
-	expect("full", "128, then -5 sh: 128 children run already\n"
-		       "one free, one more\n");
-}
-
-static void a_start_ends_in_time_when_the_spawner_does_not_answer(void **state)
-{
-	expect("stopped-spawner", "timed out 12\nworks again\n");
-}
-
-static void kill_is_not_lost_behind_other_signals(void **state)
-{
-	expect("stopped-supervisor", "killed by signal 9\n");
-}
-
-static void the_end_is_read_after_a_reset_connection(void **state)
-{
-	expect("unread-signals", "killed by signal 15\n");
-}
-
 static void terminating_signals_do_not_end_spawner_or_supervisor(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -778,12 +457,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_killed_supervisor_loses_its_own_child_and_no_other),
 		cmocka_unit_test(no_environment_block_is_left_to_read),
 		cmocka_unit_test(the_secrets_of_a_child_stay_with_it),
-		cmocka_unit_test(it_works_when_started_without_stdio),
-		cmocka_unit_test(few_descriptors_are_an_error_and_no_more),
-		cmocka_unit_test(the_129th_child_is_refused),
-		cmocka_unit_test(a_start_ends_in_time_when_the_spawner_does_not_answer),
-		cmocka_unit_test(kill_is_not_lost_behind_other_signals),
-		cmocka_unit_test(the_end_is_read_after_a_reset_connection),
 		cmocka_unit_test(terminating_signals_do_not_end_spawner_or_supervisor),
 		cmocka_unit_test(without_proc_the_group_is_killed),
 		cmocka_unit_test(an_unprivileged_daemon_ends_its_children_too),
@@ -791,8 +464,7 @@ int main(int argc, char **argv)
 						make_setuid_copy, remove_setuid_copy),
 	};
 
-	for (size_t i = 0; argc == 2 && i < COUNT(modes); i++)
-		if (strcmp(argv[1], modes[i].name) == 0)
-			_exit(modes[i].run());
+	if (argc > 1)
+		run_mode(modes, COUNT(modes), argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
