@@ -169,6 +169,15 @@ static int open_log(const struct cli *cli, const struct config *c, bool quiet)
 	return EXIT_OK;
 }
 
+/* Where everything is, for whoever reads the log of a daemon. */
+static void log_paths(struct cli *cli, const struct config *c)
+{
+	log_info("config.loaded", "file=%s dsn=%s persona=%s manifest=%s workspace=%s",
+		 log_q(cli->a, c->path).p, log_q(cli->a, c->store.dsn).p,
+		 log_q(cli->a, c->agent.persona_dir).p, log_q(cli->a, c->mcp.manifest).p,
+		 log_q(cli->a, c->agent.workspace).p);
+}
+
 void cli_problems(str text)
 {
 	while (text.n) {
@@ -212,6 +221,8 @@ int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
 		config_free(c);
 		return EXIT_FAILED;
 	}
+	if (!quiet)
+		log_paths(cli, c);
 	*out = c;
 	return EXIT_OK;
 }

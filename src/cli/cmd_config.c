@@ -7,11 +7,12 @@
 
 #include "config/find.h"
 #include "config/render.h"
+#include "os/file.h"
 
 #define TEXT_MAX (4u << 20)
 
-/* Load with what is asked for; OK, or the exit code with every problem said. */
-static int load(struct cli *cli, unsigned need, struct config **out)
+/* Load with what is asked for; say whether to tell every problem. */
+static int load(struct cli *cli, unsigned need, bool say, struct config **out)
 {
 	struct config_opt opt = cli_config_opt(cli, need);
 	struct config_problems problems;
@@ -22,9 +23,10 @@ static int load(struct cli *cli, unsigned need, struct config **out)
 	rc = config_load(out, &opt, &cli->env, cli->a, &problems, &e);
 	if (rc == OK)
 		return EXIT_OK;
-	if (!problems.n)
+	if (say && !problems.n)
 		return cli_fail("%s", e.msg);
-	cli_problems(problems.text);
+	if (say)
+		cli_problems(problems.text);
 	return EXIT_FAILED;
 }
 
@@ -34,7 +36,9 @@ static int path(struct cli *cli)
 
 	config_find(&place, cli->a, cli->config_path, &cli->env);
 	if (place.path.n)
-		cli_print(cli, arena_fmt(cli->a, "%s (%s)\n", place.path.p, place.source.p));
+		cli_print(cli,
+			  arena_fmt(cli->a, "%s (%s)%s\n", place.path.p, place.source.p,
+				    path_exists(place.path.p) ? "" : ", which is not there"));
 	else
 		cli_print(cli, S("none: env mode, there is no configuration file\n"));
 	return EXIT_OK;
@@ -45,9 +49,9 @@ static int show(struct cli *cli)
 {
 	struct buf b = buf_in(cli->a, TEXT_MAX);
 	struct config *c = NULL;
-	int code = load(cli, CONFIG_ALL, &c);
+	int code = load(cli, CONFIG_ALL, true, &c);
 
-	if (code != EXIT_OK && load(cli, 0, &c) != EXIT_OK)
+	if (code != EXIT_OK && load(cli, 0, false, &c) != EXIT_OK)
 		return code;
 	config_show(&b, c);
 	cli_print(cli, buf_str(&b));
@@ -58,7 +62,7 @@ static int show(struct cli *cli)
 static int validate(struct cli *cli)
 {
 	struct config *c = NULL;
-	int code = load(cli, CONFIG_ALL, &c);
+	int code = load(cli, CONFIG_ALL, true, &c);
 
 	if (code != EXIT_OK)
 		return code;

@@ -230,6 +230,26 @@ static void a_command_is_not_stopped_by_what_it_does_not_need(void **state)
 	assert_int_equal(l.rc, E_INVAL); /* everybody logs */
 }
 
+static void a_key_may_come_from_a_mounted_file(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(loaded_free) struct loaded l;
+	const char *path = arena_fmt(&a, "%s/key", home).p;
+
+	assert_int_equal(file_create(path, S("key-from-file\n"), 0600, NULL), OK);
+	load(&l, &chat,
+	     VARS("LLM_BASE_URL=http://h", "LLM_MODEL=m", "DATA_DIR=$H",
+		  "LLM_API_KEY_FILE=$H/key"));
+	assert_int_equal(l.rc, OK);
+	assert_string_equal(l.c->model.api_key.p, "key-from-file");
+	assert_int_equal(l.c->secrets_n, 1);
+	loaded_free(&l);
+	load(&l, &chat,
+	     VARS("LLM_BASE_URL=http://h", "LLM_MODEL=m", "DATA_DIR=$H",
+		  "LLM_API_KEY_FILE=$H/nokey"));
+	assert_true(str_starts(l.problems.text, S("LLM_API_KEY_FILE: ")));
+}
+
 static void what_is_not_used_yet_is_named_when_set(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
@@ -367,6 +387,7 @@ int main(void)
 		T(everything_wrong_is_told_at_once),
 		T(telegram_needs_a_token_and_someone_to_answer),
 		T(a_command_is_not_stopped_by_what_it_does_not_need),
+		T(a_key_may_come_from_a_mounted_file),
 		T(what_is_not_used_yet_is_named_when_set),
 		T(proxies_come_from_the_process_in_either_case),
 		T(openai_timeout_also_raises_the_limit_of_the_whole),

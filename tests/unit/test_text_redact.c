@@ -54,6 +54,7 @@ static const struct {
 	{ "use sk-abcdefgh now", "use " R " now" },
 	{ "GET /bot123456789:AAEabcdefghijklmnopqrstuvwxyz012345/getMe",
 	  "GET /bot" R "/getMe" },
+	{ "AKIAIOSFODNN7EXAMPLEsk-abcdefgh", R R },
 	{ "echo a\xff token=\xc3\xa9", NULL },
 
 	{ "ls -la /workspace", NULL },
