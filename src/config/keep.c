@@ -117,6 +117,7 @@ void config_keep(struct config *fresh, const struct config *running)
 		own_memory(fresh, o);
 	}
 	fresh->model.has_temperature = running->model.has_temperature;
+	fresh->mcp.manifest_optional = running->mcp.manifest_optional;
 	fresh->model.total_ms = running->model.total_ms;
 	fresh->settings = set;
 	fresh->secrets = dup_strs(a, running->secrets, running->secrets_n);

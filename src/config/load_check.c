@@ -117,6 +117,7 @@ static void check_tools(struct loader *l)
 
 	if (str_eq(config_setting(l, "tools.exec.mode")->text, S("off")))
 		l->set[option_find(S("tools.exec.enabled"))].text = S("false");
+	l->c->mcp.manifest_optional = !is_set(l, "mcp.manifest");
 	if (!config_wanted(l, CONFIG_TOOLS))
 		return;
 	if (l->c->fs.enabled && !l->c->fs.roots.n)

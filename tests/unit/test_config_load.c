@@ -42,6 +42,7 @@ static void seed_one_environment_gives_its_defaults(void **state)
 	assert_false(c->fs.enabled);
 	assert_true(c->mcp.inherit_env);
 	assert_string_equal(c->mcp.manifest.p, "/etc/gantry/mcp.toml");
+	assert_true(c->mcp.manifest_optional); /* nobody asked for it */
 	assert_string_equal(c->agent.persona_dir.p, "/p");
 	assert_string_equal(c->log.level.p, "info");
 	assert_string_equal(c->log.format.p, "json");
@@ -348,6 +349,7 @@ static void relative_and_home_paths_become_absolute(void **state)
 	assert_string_equal(l.c->agent.persona_dir.p,
 			    arena_fmt(&l.a, "%s/deploy/persona", cwd).p);
 	assert_string_equal(l.c->mcp.manifest.p, home);
+	assert_false(l.c->mcp.manifest_optional);
 	loaded_free(&l);
 	load(&l, &chat, VARS(LLM, "DATA_DIR=~bob/x"));
 	assert_non_null(strstr(l.problems.text.p, "DATA_DIR: ~user is not supported"));
