@@ -26,9 +26,11 @@ static int measure(struct mcp_host *h, int64_t n, struct err *e)
 	for (int64_t i = 0; i < n; i++) {
 		SCOPED(arena_free) struct arena a = { 0 };
 		struct mcp_result result;
+		struct mcp_call what = { .server = S("echo"),
+					 .tool = S("echo"),
+					 .args = S("{\"text\":\"hello\"}") };
 		int64_t began = clock_mono_us();
-		int rc = mcp_host_call(h, S("echo"), S("echo"), S("{\"text\":\"hello\"}"), NULL,
-				       &a, &result, NULL, e);
+		int rc = mcp_host_call(h, &what, &a, &result, NULL, e);
 		if (rc < 0)
 			return rc;
 		us[i] = clock_mono_us() - began;
@@ -53,7 +55,7 @@ int main(int argc, char **argv)
 				       .line_max = 1 << 20 } };
 	struct mcp_server_cfg server = { .name = S("echo"), .command = str_of(argv[1]) };
 	struct mcp_manifest manifest = { .servers = &server, .n = 1 };
-	struct mcp_host_opt opt = { .cfg = &cfg.mcp, .config = &cfg, .env = &env };
+	struct mcp_host_opt opt = { .config = &cfg, .env = &env };
 	struct mcp_host *host;
 	int rc = mcp_host_start(&host, &opt, &manifest, &e);
 	if (rc == OK) {
