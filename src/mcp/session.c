@@ -255,8 +255,7 @@ static void take_notice(struct mcp_session *s, const struct mcp_msg *m, int64_t 
 		take_progress(m, ev);
 	else if (str_eq(m->method, S("notifications/message")))
 		take_log(m, a, ev);
-	else if (str_eq(m->method, S("notifications/tools/list_changed")) && !s->list_at_ms &&
-		 s->phase >= MCP_PHASE_LIST) {
+	else if (str_eq(m->method, S("notifications/tools/list_changed")) && !s->list_at_ms) {
 		/* Not at once, since they come in bursts, and never in a tight circle. */
 		s->list_at_ms = now_ms + DEBOUNCE_MS;
 		if (s->list_at_ms < s->listed_ms + LIST_PAUSE_MS)

@@ -17,7 +17,7 @@ enum origin {
 	PLAIN, /* a value, an array in brackets */
 	IMPLIED, /* a table that only the header of a deeper one named */
 	HEADER, /* [table] or an element of [[tables]] */
-	DOTTED, /* made by a dotted key, open to its own section only */
+	DOTTED, /* made by a dotted key: open as long as the table it was written in */
 	CLOSED, /* an inline table */
 	TABLES, /* the array of [[tables]] */
 };
@@ -25,14 +25,12 @@ enum origin {
 struct node {
 	struct toml v; /* first, so that a struct toml is its node */
 	enum origin origin;
-	unsigned section; /* of a DOTTED one */
 	struct node *last; /* child */
 	struct map index;
 };
 
 struct reader {
 	struct toml_scan scan;
-	unsigned section, sections; /* the current one; how many there were */
 	int depth;
 	/* Lines are counted as far as counted_pos, for struct toml.line. */
 	size_t counted_pos;
@@ -59,7 +57,6 @@ static struct node *node_new(struct reader *r, enum toml_type type, enum origin 
 	n->v.type = type;
 	n->v.line = line_here(r);
 	n->origin = origin;
-	n->section = r->section;
 	return n;
 }
 
@@ -116,8 +113,7 @@ static int walk_dotted(struct reader *r, struct node *table, const struct path *
 			insert(r, table, p->part[i], next);
 		} else if (next->origin == IMPLIED) {
 			next->origin = DOTTED;
-			next->section = r->section;
-		} else if (next->origin != DOTTED || next->section != r->section) {
+		} else if (next->origin != DOTTED) {
 			return toml_scan_fail(
 				&r->scan, p->at[i], e,
 				"\"%.*s\" is complete and cannot be extended here",
@@ -184,10 +180,8 @@ static int read_array(struct reader *r, struct node *array, struct err *e)
 static int read_inline(struct reader *r, struct node *table, struct err *e)
 {
 	struct toml_scan *s = &r->scan;
-	unsigned outer = r->section;
 	int rc;
 
-	r->section = ++r->sections;
 	toml_scan_blank(s);
 	if (!toml_scan_take(s, "}")) {
 		do {
@@ -199,7 +193,6 @@ static int read_inline(struct reader *r, struct node *table, struct err *e)
 			return toml_scan_fail(s, s->pos, e,
 					      "a \",\" or \"}\" should stand here");
 	}
-	r->section = outer;
 	return OK;
 }
 
@@ -268,7 +261,6 @@ static int open_table(struct reader *r, struct node *root, const struct path *p,
 	if (old && !(many && old->origin == TABLES) && !(!many && old->origin == IMPLIED))
 		return toml_scan_fail(&r->scan, p->at[p->n - 1], e, "\"%.*s\" is there already",
 				      STRF(key));
-	r->section = ++r->sections;
 	if (!many && old) {
 		old->origin = HEADER;
 		old->v.line = line_here(r);

@@ -170,7 +170,7 @@ static void on_initialize(struct arena *a, const struct json *id)
 
 static const char *const names[] = { "echo",   "fail", "rpc_error", "hang", "seen", "env",
 				     "big",    "huge", "progress",  "log",  "die",  "die_once",
-				     "freeze", "pid",  "replies",   "raw" };
+				     "freeze", "pid",  "replies",   "raw",  "deaf", "mute" };
 
 static void on_list(struct arena *a, const struct json *id, const struct json *params)
 {
@@ -305,6 +305,14 @@ static void on_call(struct arena *a, const struct json *id, const struct json *p
 	} else if (str_eq(tool, S("raw"))) {
 		json_write(&b, json_get(args, "result"));
 		answer(a, id, buf_str(&b).p);
+	} else if (str_eq(tool, S("deaf")) || str_eq(tool, S("mute"))) {
+		if (str_eq(tool, S("deaf")))
+			(void)close(0);
+		text_result(a, id, S("done"));
+		if (str_eq(tool, S("mute")))
+			(void)close(1);
+		for (;;)
+			pause();
 	} else if (str_eq(tool, S("late")) && me.late) {
 		text_result(a, id, S("better late"));
 	} else {

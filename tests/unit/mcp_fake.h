@@ -8,7 +8,8 @@
  * no-tools, twice, log=FILE (every line it reads is appended), tools=a,b,c, many=N.
  *
  * Tools: echo{text} fail rpc_error hang seen{} (ids of cancelled calls, with reasons)
- * env big{n} huge{n,tail} progress{n} log{text} die die_once{flag} freeze pid replies raw{result} late.
+ * env big{n} huge{n,tail} progress{n} log{text} die die_once{flag} freeze pid replies raw{result} late
+ * deaf mute (answer, then close stdin or stdout and stay).
  */
 #ifndef TESTS_UNIT_MCP_FAKE_H
 #define TESTS_UNIT_MCP_FAKE_H

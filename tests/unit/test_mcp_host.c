@@ -18,6 +18,7 @@
 #include "base/utf.h"
 #include "children.h"
 #include "mcp/host.h"
+#include "mcp/server.h"
 #include "mcp_fake.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -106,7 +107,7 @@ static void rig_done(struct rig *r)
 /* Add a server that runs this program with tricks, NULL-terminated. */
 static struct mcp_server_cfg *add(struct rig *r, const char *name, const char *const *tricks)
 {
-	struct mcp_server_cfg *s = &r->servers[r->n++];
+	struct mcp_server_cfg *s;
 	size_t n = 0;
 	str *args;
 
@@ -116,9 +117,13 @@ static struct mcp_server_cfg *add(struct rig *r, const char *name, const char *c
 	args[0] = S(MCP_FAKE);
 	for (size_t i = 0; i < n; i++)
 		args[i + 1] = arena_dup(&r->a, str_of(tricks[i]));
+	/* The threads of other servers may be looking. */
+	(void)pthread_mutex_lock(&r->lock);
+	s = &r->servers[r->n++];
 	*s = (struct mcp_server_cfg){ .name = str_of(name),
 				      .command = str_of(mcp_fake_self()),
 				      .args = { args, n + 1 } };
+	(void)pthread_mutex_unlock(&r->lock);
 	return s;
 }
 
@@ -334,8 +339,8 @@ static void pages_are_merged_and_endless_ones_end(void **state)
 	add(&r, "none", TRICKS("no-tools"));
 	go(&r);
 	ready(&r);
-	assert_int_equal(status_of(&r, "pages").listed, 16);
-	assert_int_equal(status_of(&r, "loop").listed, 16);
+	assert_int_equal(status_of(&r, "pages").listed, 18);
+	assert_int_equal(status_of(&r, "loop").listed, 18);
 	assert_int_equal(status_of(&r, "many").listed, 3000);
 	assert_int_equal(status_of(&r, "none").listed, 0);
 	assert_int_equal(status_of(&r, "none").state, MCP_READY);
@@ -506,6 +511,45 @@ static void a_server_that_dies_in_a_call_fails_it_and_is_started_again(void **st
 	/* The next call waits for the new life, and is no failure. */
 	assert_text(call(&r, "one", "echo", "{\"text\":\"back\"}"), "back");
 	assert_int_equal(status_of(&r, "one").restarts, 1);
+}
+
+static void a_server_that_closed_a_pipe_is_dead_and_an_unwritten_call_survives_it(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_text(call(&r, "one", "deaf", "{}"), "done");
+	/* Its pipe is closed, which only the write finds out: none of it was sent. */
+	assert_text(call(&r, "one", "echo", "{\"text\":\"a\"}"), "a");
+	assert_int_equal(status_of(&r, "one").restarts, 1);
+	assert_text(call(&r, "one", "mute", "{}"), "done");
+	await(status_of(&r, "one").restarts == 2);
+	assert_text(call(&r, "one", "echo", "{\"text\":\"b\"}"), "b");
+}
+
+static void a_server_is_the_same_only_when_every_key_is(void **state)
+{
+	static const str one[] = { { "x", 1 } };
+	const struct mcp_server_cfg base = { .name = S("n"), .command = S("c") };
+	struct mcp_server_cfg v[12];
+
+	for (size_t i = 0; i < COUNT(v); i++)
+		v[i] = base;
+	assert_true(mcp_server_same(&base, &v[0]));
+	v[0].name = v[1].command = v[2].tools_prefix = v[3].cwd = v[4].sandbox = S("x");
+	v[5].args = v[6].env = v[7].tools = v[8].exclude = (struct str_list){ one, 1 };
+	v[9].timeout_ms = 1;
+	v[10].trusted = true;
+	v[11].has_inherit_env = true;
+	for (size_t i = 0; i < COUNT(v); i++)
+		if (mcp_server_same(&base, &v[i]))
+			fail_msg("row %zu", i);
+	v[0] = v[11];
+	v[0].inherit_env = true;
+	assert_false(mcp_server_same(&v[0], &v[11]));
 }
 
 static void a_failing_tool_does_not_restart_its_server(void **state)
@@ -744,7 +788,9 @@ static void reload_leaves_unchanged_servers_running(void **state)
 	pid = call(&r, "stays", "pid", "{}");
 	other = call(&r, "changes", "pid", "{}");
 	r.servers[1].tools_prefix = S("renamed");
+	(void)pthread_mutex_lock(&r.lock);
 	r.n = 2;
+	(void)pthread_mutex_unlock(&r.lock);
 	add(&r, "comes", TRICKS());
 	m = (struct mcp_manifest){ .servers = r.servers, .n = r.n };
 	assert_int_equal(mcp_host_reload(r.host, &r.config, &m, &e), OK);
@@ -839,6 +885,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(progress_reaches_the_caller),
 		cmocka_unit_test(big_answers_come_whole_and_too_big_ones_fail_alone),
 		cmocka_unit_test(a_server_that_dies_in_a_call_fails_it_and_is_started_again),
+		cmocka_unit_test(
+			a_server_that_closed_a_pipe_is_dead_and_an_unwritten_call_survives_it),
+		cmocka_unit_test(a_server_is_the_same_only_when_every_key_is),
 		cmocka_unit_test(a_failing_tool_does_not_restart_its_server),
 		cmocka_unit_test(a_hung_idle_server_is_found_and_started_again),
 		cmocka_unit_test(a_live_idle_server_is_left_alone),
