@@ -48,16 +48,16 @@ def user(text, **match):
 def test_a_conversation_with_tools_and_streaming(gantry, mcp, aimock, stream, chunk):
     mcp.add("srv", tools=["echo", "add"])
     m = aimock([
-        {"match": user("both", hasToolResult=True), "response": {"content": "The sum is 5 and the word is tulip 🌷."}},
+        {"match": user("both", hasToolResult=True), "response": {"content": "The sum is 5 and the word is tulip 那个."}},
         {"match": user("both"), "response": {"content": "Let me see.", "toolCalls": [
             {"name": "srv__add", "arguments": {"a": 2, "b": 3}},
-            {"name": "srv__echo", "arguments": {"text": "tulip 🌷"}}]}},
+            {"name": "srv__echo", "arguments": {"text": "tulip 那个"}}]}},
         {"match": user("hello"), "response": {"content": "Hello! How are you?", "reasoning": "secret plan"}},
     ], "-c", chunk)
     r = gantry.talk("hello", "do both", STREAM_REPLIES=stream, seconds=60)
-    assert r.out.endswith("The sum is 5 and the word is tulip 🌷.\n") and "Hello! How are you?" in r.out
+    assert r.out.endswith("The sum is 5 and the word is tulip 那个.\n") and "Hello! How are you?" in r.out
     assert "secret plan" not in r.out
-    assert sorted(mcp.calls()) == [("add", {"a": 2, "b": 3}), ("echo", {"text": "tulip 🌷"})]
+    assert sorted(mcp.calls()) == [("add", {"a": 2, "b": 3}), ("echo", {"text": "tulip 那个"})]
     assert len(m.journal()) >= 3
 
 
