@@ -10,6 +10,7 @@
 #define LABEL_MAX 300
 #define OTHER_MAX 2000
 #define COMPARE_MAX 4096
+#define PAYLOAD_MIN 16 /* shorter ones might stand in the data by chance */
 
 /* Foreign text inside a line of ours. */
 static str label(struct arena *a, str s)
@@ -187,6 +188,48 @@ static bool is_said_wrapped(struct arena *a, const struct json *content,
 	       is_said(a, content, inner);
 }
 
+/* Some servers repeat the whole content as structured data. */
+static bool is_content(const struct json *content, const struct json *data)
+{
+	return json_is(data, JSON_OBJECT) && data->n == 1 && content &&
+	       str_eq(data->child->key, S("content")) && same_value(data->child, content);
+}
+
+/* The base64 text of a picture, a sound or a resource; "" for other parts. */
+static str payload_of(const struct json *part)
+{
+	str type = json_str(part, "type");
+
+	if (str_eq(type, S("image")) || str_eq(type, S("audio")))
+		return json_str(part, "data");
+	return str_eq(type, S("resource")) ? json_str(json_get(part, "resource"), "blob")
+					   : (str){ 0 };
+}
+
+/* Structured data as JSON; what stands there of the content's bytes is not shown either. */
+static str data_text(struct arena *a, const struct json *content, const struct json *data)
+{
+	struct buf b = buf_in(a, TEXT_MAX);
+	str s;
+
+	json_write(&b, data);
+	s = buf_str(&b);
+	for (const struct json *p = json_at(content, 0); p; p = p->next) {
+		str payload = payload_of(p), rest = s;
+		struct buf out = buf_in(a, TEXT_MAX);
+		if (payload.n < PAYLOAD_MIN || !str_has(s, payload))
+			continue;
+		for (size_t at; (at = str_find(rest, payload)) != SIZE_MAX;) {
+			buf_add(&out, str_sub(rest, 0, at));
+			buf_add(&out, S("[not shown]"));
+			rest = str_sub(rest, at + payload.n, rest.n);
+		}
+		buf_add(&out, rest);
+		s = buf_str(&out);
+	}
+	return s;
+}
+
 static void add_part(struct buf *b, size_t start, str s)
 {
 	if (!str_trim(s).n)
@@ -211,10 +254,10 @@ str mcp_result_text(struct arena *a, const struct json *result, bool *failed)
 	for (const struct json *p = json_at(content, 0); p; p = p->next)
 		add_part(&b, start, part_text(&tmp, p));
 	if (data && data->type != JSON_NULL && !is_said(&tmp, content, data) &&
-	    !is_said_wrapped(&tmp, content, data)) {
+	    !is_said_wrapped(&tmp, content, data) && !is_content(content, data)) {
 		if (b.n > start)
 			buf_addc(&b, '\n');
-		json_write(&b, data);
+		buf_add(&b, data_text(&tmp, content, data));
 	}
 	if (b.n == start)
 		buf_add(&b, *failed ? S("the tool gave no reason")
