@@ -318,6 +318,21 @@ static int make_parents(const struct spot *s, struct arena *a, int *out, const c
 	return OK;
 }
 
+/* Would SQLite take a file of this name in dir for part of our database? */
+static bool own_name(const struct beneath *b, struct arena *a, int dir, const char *name)
+{
+	str path = str_of(b->own_path), base = path;
+	struct stat here, there;
+
+	while (str_has(base, S("/")))
+		(void)str_cut(&base, '/');
+	if (base.n == 0 || !str_starts(str_of(name), base))
+		return false;
+	const char *parent = arena_fmt(a, "%.*s.", (int)(path.n - base.n), path.p).p;
+	return fstat(dir, &here) != 0 || stat(parent, &there) != 0 ||
+	       (here.st_dev == there.st_dev && here.st_ino == there.st_ino);
+}
+
 int beneath_create(const struct beneath *b, struct arena *a, str path, int *fd, struct err *e)
 {
 	SCOPED(spot_drop) struct spot where = { .root = -1 };
@@ -333,6 +348,8 @@ int beneath_create(const struct beneath *b, struct arena *a, str path, int *fd, 
 	rc = make_parents(&where, a, &dir, &name, e);
 	if (rc < 0)
 		return rc;
+	if (b->own_path && own_name(b, a, dir, name))
+		return err_set(e, E_DENIED, "this is a name of the agent's own database");
 	*fd = open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644, NO_LINKS);
 	if (*fd < 0 && errno == EEXIST)
 		return err_set(e, E_BUSY, "already exists");

@@ -25,6 +25,8 @@ struct beneath {
 	/* Is this our own database?  Such files are refused.  May be NULL. */
 	bool (*own_file)(void *arg, uint64_t dev, uint64_t ino);
 	void *own_arg;
+	const char *own_path; /* of the database: no file is created at a name that begins
+	                       * like it (a journal would be believed).  NULL none */
 };
 
 /* OK, or E_IO: this kernel or its sandbox has no openat2. */
@@ -43,7 +45,7 @@ bool beneath_is_root(const struct beneath *b, struct arena *a, str path);
 int beneath_open(const struct beneath *b, int held, int flags, int *fd, struct err *e) MUSTUSE;
 
 /* Create the file path (mode 0644) for writing, with the directories above it (0755), the
- * root included.  E_BUSY something is there already. */
+ * root included.  E_BUSY something is there already, E_DENIED a name of our database. */
 int beneath_create(const struct beneath *b, struct arena *a, str path, int *fd,
 		   struct err *e) MUSTUSE;
 

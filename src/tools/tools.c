@@ -22,6 +22,7 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 		.home = opt->home,
 		.own_file = opt->own_file,
 		.own_arg = opt->own_arg,
+		.own_path = opt->own_path.n ? arena_cstr(&a, opt->own_path) : NULL,
 	};
 	if (opt->fs && opt->fs->roots.n) {
 		t->env.files.roots = opt->fs->roots.v;

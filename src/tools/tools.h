@@ -71,6 +71,7 @@ struct tools_opt {
 	/* True when a file is our own database (by device and inode): never opened. */
 	bool (*own_file)(void *arg, uint64_t dev, uint64_t ino);
 	void *own_arg;
+	str own_path; /* of the database: nothing is created at its name or with a suffix */
 	const struct tool_source *mcp; /* NULL none */
 	const str *secrets; /* redacted from what is shown to an approver */
 	size_t secrets_n;

@@ -289,6 +289,37 @@ static void our_own_database_is_not_touched_by_any_name(void **state)
 	assert_true(str_eq(get(&p, "out/gantry.db"), S("rows")));
 }
 
+static void nothing_is_created_that_would_pass_for_a_part_of_our_database(void **state)
+{
+	static const struct {
+		const char *path;
+		bool denied;
+	} rows[] = {
+		{ "data/gantry.db", true },       { "data/gantry.db-journal", true },
+		{ "data/gantry.db-wal", true },   { "alias/gantry.db-journal", true },
+		{ "data/gantry.txt", false },     { "data/sub/gantry.db-journal", false },
+		{ "other/gantry.db-wal", false }, { "data/x-gantry.db", false },
+	};
+	SCOPED(place_drop) struct place p;
+
+	place_up(&p);
+	assert_int_equal(mkdir(in(&p, "ws/data"), 0755), 0);
+	assert_int_equal(symlink("data", in(&p, "ws/alias")), 0);
+	p.opt.own_path = str_of(in(&p, "ws/data/gantry.db"));
+	reopen(&p);
+	for (size_t i = 0; i < COUNT(rows); i++)
+		expect(use(&p, WRITE,
+			   arena_fmt(&p.a, "{\"path\":\"%s\",\"content\":\"x\"}",
+				     rows[i].path)),
+		       rows[i].denied ? CALL_FAILED : CALL_DONE,
+		       rows[i].denied ? "a name of the agent's own database" : "wrote");
+	/* A name without a directory is one of the directory we are in. */
+	p.opt.own_path = S("gantry.db");
+	reopen(&p);
+	expect(use(&p, WRITE, S("{\"path\":\"data/gantry.db\",\"content\":\"x\"}")), CALL_DONE,
+	       "wrote");
+}
+
 static void a_file_is_read_in_pieces_that_fit_together(void **state)
 {
 	SCOPED(place_drop) struct place p;
@@ -625,6 +656,7 @@ int main(void)
 		cmocka_unit_test(a_root_may_be_reached_through_links),
 		cmocka_unit_test(what_could_hang_or_is_a_device_is_never_opened),
 		cmocka_unit_test(our_own_database_is_not_touched_by_any_name),
+		cmocka_unit_test(nothing_is_created_that_would_pass_for_a_part_of_our_database),
 		cmocka_unit_test(a_file_is_read_in_pieces_that_fit_together),
 		cmocka_unit_test(empty_binary_and_directory_are_told_apart),
 		cmocka_unit_test(writing_has_three_modes),
