@@ -198,6 +198,7 @@ static void refusal_of_code(struct refusal *r, struct arena *a, int rc, const st
 static int ask(const struct model *m, struct attempt *t, const struct request *request,
 	       struct refusal *r, struct http_resp *resp, const struct cancel *c)
 {
+	int64_t began_ms = clock_mono_ms(), total_ms = m->cfg->total_ms;
 	struct err why = { 0 };
 	int rc;
 
@@ -217,6 +218,9 @@ static int ask(const struct model *m, struct attempt *t, const struct request *r
 		refusal_read(r, &t->arena, resp->status, resp->body, &m->cfg->api_key, 1);
 	else
 		refusal_of_code(r, &t->arena, rc, &why);
+	/* An answer that needs longer than all the time there is will need it again. */
+	if (rc == E_TIMEOUT && total_ms && clock_mono_ms() - began_ms >= total_ms)
+		r->permanent = true;
 	return rc;
 }
 
@@ -282,9 +286,9 @@ static int learn(struct call *k, struct arena *a, const struct refusal *r, struc
 		q.context_window = r->context_window;
 	if (q.flags == k->quirks.flags && q.context_window == k->quirks.context_window)
 		return 0;
-	log_info("model.adapted", "issuer=%.*s quirks=0x%x context_window=%lld err=%.*s",
-		 STRF(log_q(a, k->m->issuer)), q.flags, (long long)q.context_window,
-		 STRF(log_q(a, r->message)));
+	log_info("model.adapted", "issuer=%.*s quirks=%.*s context_window=%lld err=%.*s",
+		 STRF(log_q(a, k->m->issuer)), STRF(log_q(a, quirks_words(a, q.flags))),
+		 (long long)q.context_window, STRF(log_q(a, r->message)));
 	k->quirks = q;
 	k->lessons++;
 	if (k->req->on_learn)

@@ -4,6 +4,8 @@
  */
 #include "model/quirks.h"
 
+#include "base/buf.h"
+
 /* Words for "I do not take that". */
 static bool refuses(const struct refusal *r)
 {
@@ -180,4 +182,34 @@ bool quirks_learn(struct model_quirks *q, const struct refusal *r, struct lesson
 	if ((l->sent & SENT_BARE_CALLS) && about_content(r))
 		return learn_shape(q, l);
 	return apply(q, r, l->sent, last_rules, COUNT(last_rules));
+}
+
+str quirks_words(struct arena *a, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		const char *word;
+	} rows[] = {
+		{ QUIRK_MAX_COMPLETION, "max_completion_tokens" },
+		{ QUIRK_NO_MAX_TOKENS, "no_max_tokens" },
+		{ QUIRK_NO_TEMPERATURE, "no_temperature" },
+		{ QUIRK_NO_STREAM_OPTIONS, "no_stream_options" },
+		{ QUIRK_NO_STREAM, "no_stream" },
+		{ QUIRK_NO_EFFORT, "no_reasoning_effort" },
+		{ QUIRK_CONTENT_EMPTY, "content_empty" },
+		{ QUIRK_CONTENT_NULL, "content_null" },
+		{ QUIRK_NO_OPAQUE, "no_opaque_fields" },
+		{ QUIRK_EMPTY_REASONING, "empty_reasoning" },
+		{ QUIRK_SHORT_IDS, "short_ids" },
+		{ QUIRK_PLAIN_SCHEMA, "plain_schema" },
+		{ QUIRK_BARE_SCHEMA, "bare_schema" },
+		{ QUIRK_NO_TOOLS, "no_tools" },
+		{ QUIRK_NO_SYSTEM, "no_system" },
+	};
+	struct buf b = buf_in(a, 512);
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (flags & rows[i].flag)
+			buf_fmt(&b, "%s%s", b.n ? " " : "", rows[i].word);
+	return b.n ? buf_str(&b) : S("none");
 }

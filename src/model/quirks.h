@@ -51,4 +51,7 @@ struct lesson {
  * calls in a row can be true. */
 bool quirks_learn(struct model_quirks *q, const struct refusal *r, struct lesson *l);
 
+/* "max_completion_tokens no_temperature": for people; "none". */
+str quirks_words(struct arena *a, uint32_t flags);
+
 #endif

@@ -18,7 +18,7 @@ struct refusal {
 	int64_t context_window; /* tokens, as far as it says; 0 unknown */
 	int64_t retry_after_ms; /* as far as the body says; 0 unknown */
 	bool no_images; /* it does not take image parts */
-	bool permanent; /* of a kind that is retried, but in vain: out of quota */
+	bool permanent; /* of a kind that is retried, but in vain: out of quota, say */
 };
 
 /* status 0: an error inside an answer of status 200.  secrets never reach the message. */

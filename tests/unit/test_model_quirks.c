@@ -158,12 +158,25 @@ static void shapes_of_content_are_tried_once_each(void **state)
 	assert_false(quirks_learn(&q, &r, &l));
 }
 
+static void every_quirk_has_a_word(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str none = quirks_words(&a, 0);
+
+	assert_true(str_eq(none, S("none")));
+	for (uint32_t flag = 1; flag <= QUIRK_NO_SYSTEM; flag <<= 1)
+		assert_false(str_eq(quirks_words(&a, flag), none));
+	assert_true(str_eq(quirks_words(&a, QUIRK_MAX_COMPLETION | QUIRK_NO_TOOLS),
+			   S("max_completion_tokens no_tools")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_refusal_teaches_its_lesson),
 		cmocka_unit_test(other_kinds_teach_nothing),
 		cmocka_unit_test(shapes_of_content_are_tried_once_each),
+		cmocka_unit_test(every_quirk_has_a_word),
 	};
 
 	return cmocka_run_group_tests_name("model/quirks", tests, NULL, NULL);
