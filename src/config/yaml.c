@@ -12,6 +12,7 @@
 
 struct reader {
 	yaml_parser_t *parser;
+	str text;
 	struct arena *a;
 	struct problems *p;
 	size_t nodes;
@@ -27,6 +28,23 @@ static void fail(struct reader *r, const yaml_mark_t *at, const char *why)
 	r->broken = true;
 }
 
+/* Where the parser gave up: for bytes that are no text it only knows an offset. */
+static yaml_mark_t broken_at(const struct reader *r)
+{
+	yaml_mark_t at = { 0 };
+	str before;
+
+	if (r->parser->error != YAML_READER_ERROR)
+		return r->parser->problem_mark;
+	before = str_sub(r->text, 0, r->parser->problem_offset);
+	for (size_t i = 0; i < before.n; i++, at.column++)
+		if (before.p[i] == '\n') {
+			at.line++;
+			at.column = (size_t)-1; /* the newline itself makes it 0 */
+		}
+	return at;
+}
+
 /* The next event, or false when the text is broken; the caller deletes it. */
 static bool next_event(struct reader *r, yaml_event_t *ev)
 {
@@ -35,8 +53,8 @@ static bool next_event(struct reader *r, yaml_event_t *ev)
 	if (yaml_parser_parse(r->parser, ev))
 		return true;
 	memset(ev, 0, sizeof(*ev));
-	fail(r, r->parser->problem_mark.line ? &r->parser->problem_mark : &r->parser->mark,
-	     r->parser->problem ? r->parser->problem : "not YAML");
+	yaml_mark_t at = broken_at(r);
+	fail(r, &at, r->parser->problem ? r->parser->problem : "not YAML");
 	return false;
 }
 
@@ -199,7 +217,7 @@ static struct yaml *document(struct reader *r)
 struct yaml *yaml_read(struct arena *a, str text, struct problems *p)
 {
 	SCOPED(yaml_parser_delete) yaml_parser_t parser;
-	struct reader r = { .parser = &parser, .a = a, .p = p };
+	struct reader r = { .parser = &parser, .text = text, .a = a, .p = p };
 	struct yaml *root;
 
 	memset(&parser, 0, sizeof(parser));

@@ -65,8 +65,9 @@ static const struct {
 	{ "a: [\n", NULL, "f:2:1: did not find expected node content\n" },
 	{ "a: b: c\n", NULL, "f:1:5: mapping values are not allowed in this context\n" },
 	{ "\tx: 1\n", NULL, "f:1:1: found character that cannot start any token\n" },
-	{ "a: \x01\n", NULL, "f:1:1: control characters are not allowed\n" },
-	{ "a: \xff\n", NULL, "f:1:1: invalid leading UTF-8 octet\n" },
+	{ "a: \x01\n", NULL, "f:1:4: control characters are not allowed\n" },
+	{ "a: \xff\n", NULL, "f:1:4: invalid leading UTF-8 octet\n" },
+	{ "a: b\nc: d\n  e\xc3(\n", NULL, "f:3:5: invalid trailing UTF-8 octet\n" },
 };
 
 static void documents_become_trees_and_faults_problems(void **state)
