@@ -77,7 +77,9 @@ int store_inbox_open(struct store *s, int64_t *n, struct err *e)
 		      : db_number(r.db,
 				  "SELECT (SELECT count(*) FROM inbox WHERE state = 'ready' "
 				  "AND owner = '') + (SELECT count(*) FROM turns "
-				  "WHERE state IN ('ready', 'running') AND only_owner = '')",
+				  "WHERE state = 'ready' AND only_owner = '') + "
+				  "(SELECT count(*) FROM turns WHERE state = 'running' "
+				  "AND only_owner = '')",
 				  DB_NO_ARGS, n, e);
 }
 

@@ -220,6 +220,7 @@ static void rest_of_the_api(struct world *w)
 	ok(w, store_usage(w->s, 1000000, &usage, &w->e));
 	ok(w, store_outbox_pending(w->s, S(""), &i, &w->e));
 	ok(w, store_inbox_ready(w->s, S(""), &i, &w->e));
+	ok(w, store_inbox_open(w->s, &i, &w->e));
 	ok(w, store_recover(w->s, NULL, &i, &w->e));
 }
 
