@@ -223,6 +223,60 @@ static void a_call_cancelled_in_the_queue_is_taken_out_of_it(void **state)
 	assert_null(mcp_calls_next(r.calls));
 }
 
+struct one_of_many {
+	struct rig *r;
+	struct thread thread;
+	int rc;
+};
+
+static void *wait_for_ever(void *arg)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct one_of_many *o = arg;
+	struct mcp_call mc = { .tool = S("t") };
+	struct mcp_result result;
+
+	o->rc = mcp_calls_do(o->r->calls, &mc, TEST_MS, &a, &result, NULL, NULL);
+	return NULL;
+}
+
+static void more_open_calls_than_there_are_slots_are_refused(void **state)
+{
+	enum { SLOTS = 256 };
+	static struct one_of_many many[SLOTS];
+	SCOPED(rig_done) struct rig r;
+	int64_t until = clock_mono_ms() + TEST_MS;
+
+	rig_init(&r);
+	for (size_t i = 0; i < SLOTS; i++) {
+		many[i] = (struct one_of_many){ .r = &r };
+		assert_int_equal(
+			thread_start(&many[i].thread, "caller", wait_for_ever, &many[i], NULL),
+			OK);
+	}
+	for (size_t n = 0; n < SLOTS;) {
+		struct mcp_frame *f = mcp_calls_next(r.calls);
+
+		n += f != NULL;
+		mcp_calls_wrote(r.calls, f ? f->id : 0);
+		mcp_frame_free(f);
+		if (!f && wait_fd(mcp_calls_bell(r.calls)->fd, POLLIN, until, NULL, NULL) < 0)
+			fail_msg("%zu of the calls came", n);
+		if (!f)
+			bell_hear(mcp_calls_bell(r.calls));
+	}
+	(void)caller(&r);
+	assert_int_equal(r.rc, E_BUSY);
+	assert_true(r.result.not_sent);
+	assert_string_equal(r.e.msg, "server \"srv\" has too many open calls");
+	mcp_calls_broken(r.calls, NULL, "end");
+	for (size_t i = 0; i < SLOTS; i++)
+		thread_join(&many[i].thread);
+	for (size_t i = 0; i < SLOTS; i++)
+		assert_int_equal(many[i].rc, E_IO);
+	assert_true(mcp_calls_idle(r.calls));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +287,7 @@ int main(void)
 		cmocka_unit_test(a_cancelled_call_is_followed_by_its_notice),
 		cmocka_unit_test(notices_do_not_outlive_the_server_they_were_for),
 		cmocka_unit_test(a_call_cancelled_in_the_queue_is_taken_out_of_it),
+		cmocka_unit_test(more_open_calls_than_there_are_slots_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
