@@ -122,6 +122,7 @@ class Terminal(Proc):
         self.rows, self.cols = rows, cols
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        self.mode_before = termios.tcgetattr(slave)
         err_r = err_w = None
         if err == "pipe":
             err_r, err_w = os.pipe()
