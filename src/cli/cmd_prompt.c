@@ -180,6 +180,7 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 		return cli_fail("%s", e.msg);
 	o.work = (struct work_opt){ .only = store_owner(g.store), .channel = &k.channel };
 	if (pick_session(cli, &g, w->session, w->fresh, &o.address, &e) < 0 ||
+	    own_open(&o, &e) < 0 ||
 	    (cli->terminal &&
 	     terminal_approver_open(&by, STDIN_FILENO, STDERR_FILENO, &e) < 0)) {
 		code = cli_fail("%s", e.msg);
@@ -188,6 +189,7 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 		code = ask(cli, &g, &o, w);
 	}
 	terminal_approver_close(by);
+	own_close(&o);
 	engine_close(&g);
 	return code;
 }
