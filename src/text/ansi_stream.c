@@ -141,10 +141,9 @@ static void feed(struct ansi_stream *s, struct arena *a, str all, bool end, stru
 		/* A CR at the end may be half of a line's end. */
 		if (line.n && line.p[line.n - 1] == '\r')
 			line.n--;
+		/* Only what is new is looked at: a line may be long and come in small pieces. */
 		if (s->columns && line.n > s->shown) {
-			str before = safe(a, str_sub(line, 0, s->shown));
-			str now = safe(a, line);
-			buf_add(b, str_sub(now, before.n, now.n));
+			buf_add(b, safe(a, str_sub(line, s->shown, line.n)));
 			s->shown = line.n;
 		}
 		return;
