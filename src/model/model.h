@@ -80,7 +80,7 @@ struct model_reply {
 	bool refused;
 	struct model_usage usage;
 	struct model_quirks quirks; /* after this call */
-	int64_t first_token_ms, total_ms;
+	int64_t first_token_ms, total_ms; /* from the call on, retries included */
 	int retries;
 };
 
@@ -114,7 +114,8 @@ str model_issuer(const struct model *m);
 
 /* One completion.  OK with *out in a; else *fail says which kind (never NULL).
  * E_DENIED auth, E_LIMIT context length, E_BUSY rate limit, E_INVAL bad request, E_IO and
- * E_PROTO and E_TIMEOUT transient, E_CANCELED. */
+ * E_PROTO and E_TIMEOUT transient.  A cancel is E_CANCELED, or E_TIMEOUT for a deadline of
+ * the token, and always MODEL_CANCELED.  What on_learn() fails with is returned as it is. */
 int model_complete(struct model *m, const struct model_req *req, struct arena *a,
 		   struct model_reply *out, struct model_failure *fail, const struct cancel *c,
 		   struct err *e) MUSTUSE;
