@@ -123,8 +123,12 @@ static int step(struct run *r, struct arena *ra, str wire, str text,
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct call *rows = NEWN(ra, struct call, n);
-	struct turn_step journaled = { .round = r->round + 1, .wire = wire, .text = text,
-				       .issuer = r->issuer, .calls = rows, .calls_n = n };
+	struct turn_step journaled = { .round = r->round + 1,
+				       .wire = wire,
+				       .text = text,
+				       .issuer = r->issuer,
+				       .calls = rows,
+				       .calls_n = n };
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {

@@ -54,7 +54,8 @@ str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_stat
 	return buf_str(&b);
 }
 
-str prompt_collapsed(struct arena *a, str name, size_t chars)
+/* What stands for a collapsed tool result. */
+static str collapsed(struct arena *a, str name, size_t chars)
 {
 	return arena_fmt(a, "[tool %.*s: %zu chars, truncated]",
 			 STRF(name.n ? name : S("result")), chars);
@@ -139,10 +140,9 @@ static void add_result(struct list *l, const struct message *m, const struct jso
 	if (!m)
 		wire = model_tool_wire(l->a, id, S(INTERRUPTED));
 	else if (m->collapsed)
-		wire = model_tool_wire(l->a, id,
-				       prompt_collapsed(l->a,
-							m->tool_name.n ? m->tool_name : name,
-							m->text.n));
+		wire = model_tool_wire(
+			l->a, id,
+			collapsed(l->a, m->tool_name.n ? m->tool_name : name, m->text.n));
 	else if (sound(m) && str_has(m->wire, id))
 		wire = m->wire;
 	else

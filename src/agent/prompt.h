@@ -39,9 +39,6 @@ str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_stat
 int prompt_messages(struct arena *a, const struct message *rows, size_t n,
 		    struct model_msg **out, size_t *out_n, struct err *e) MUSTUSE;
 
-/* "[tool NAME: N chars, truncated]" */
-str prompt_collapsed(struct arena *a, str name, size_t chars);
-
 /* The estimated tokens of the messages as they would be sent. */
 int64_t prompt_tokens(const struct model_msg *msgs, size_t n);
 

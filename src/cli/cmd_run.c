@@ -61,6 +61,7 @@ static int serve(struct cli *cli, struct config *cfg, int signals)
 	struct daemon d = { cli, cfg };
 	struct gateway_opt run = {
 		.channel = channel,
+		.approver = stdio_approver(channel),
 		.stream = cfg->agent.stream_replies,
 		.signals = signals,
 		.reload = reload,

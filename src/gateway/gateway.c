@@ -25,6 +25,7 @@
 #define HEARTBEAT_MS 15000
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
+#define HOUR_MS 3600000
 
 struct gateway {
 	struct engine *g;
@@ -98,20 +99,35 @@ static void *deliver_main(void *arg)
 	}
 }
 
+static void beat(struct gateway *d)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct err e = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
+	    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK)
+		rc = store_commit(&tx, &e);
+	if (rc < 0 && rc != E_CANCELED)
+		log_warn("heartbeat.failed", "code=%s", err_word(rc));
+}
+
+/* Heartbeats; and what has time: the check of the whole file, which takes as long as the
+ * file is large, and once an hour what is too old to keep. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
 
-	for (;;) {
-		SCOPED(store_rollback) struct tx tx = { 0 };
+	for (int64_t beats = 0;; beats++) {
 		struct err e = { 0 };
-		int rc;
-		if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
-		    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK)
-			rc = store_commit(&tx, &e);
-		if (rc < 0 && rc != E_CANCELED)
-			log_warn("heartbeat.failed", "code=%s", err_word(rc));
-		store_rollback(&tx);
+		int rc = OK;
+		beat(d);
+		if (beats == 0)
+			rc = store_check(d->g->store, &d->deliver, &e);
+		else if (beats % (HOUR_MS / HEARTBEAT_MS) == 0)
+			rc = store_prune(d->g->store, &d->deliver, &e);
+		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
+			(void)survive(d, "clock", &e, rc);
 		if (wait_ms(HEARTBEAT_MS, &d->deliver, &e) < 0)
 			return NULL;
 	}

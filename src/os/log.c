@@ -72,11 +72,6 @@ int log_open(const struct log_opt *opt, struct err *e)
 	return rc < 0 ? rc : OK;
 }
 
-bool log_debugging(void)
-{
-	return atomic_load(&sink.level) <= LOG_DEBUG;
-}
-
 void log_turn(const char *turn_id)
 {
 	(void)snprintf(turn, sizeof turn, "%s", turn_id ? turn_id : "");

@@ -33,7 +33,6 @@ void log_debug(const char *event, const char *fmt, ...) PRINTF(2, 3);
 void log_info(const char *event, const char *fmt, ...) PRINTF(2, 3);
 void log_warn(const char *event, const char *fmt, ...) PRINTF(2, 3);
 void log_error(const char *event, const char *fmt, ...) PRINTF(2, 3);
-bool log_debugging(void);
 
 /* Set (or with NULL clear) the turn id of this thread. */
 void log_turn(const char *turn_id);

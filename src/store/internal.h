@@ -34,8 +34,6 @@ int open_writer(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 /* Open and identify for reading only. */
 int open_reader(struct store *s, struct err *e) MUSTUSE;
 
-int open_quick_check(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
-
 /* --- owner.c: who is alive -------------------------------------------------------------- */
 
 int owner_take(struct store *s, struct err *e) MUSTUSE;

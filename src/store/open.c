@@ -258,15 +258,21 @@ static int look_at_token(void *arg)
 	return cancel_check(arg, NULL) < 0;
 }
 
-int open_quick_check(struct store *s, const struct cancel *c, struct err *e)
+int store_check(struct store *s, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(reader_end) struct reader r = { 0 };
 	str verdict = S("");
+	int rc = reader_begin(&r, s, e);
 
-	sqlite3_progress_handler(s->writer->h, CHECK_STEPS, look_at_token, (void *)c);
-	int rc = pragma_text(&verdict, s->writer, "PRAGMA quick_check(1)", &a, e);
-	sqlite3_progress_handler(s->writer->h, 0, NULL, NULL);
-	s->writer->doomed = OK;
+	if (rc < 0)
+		return rc;
+	sqlite3_progress_handler(r.db->h, CHECK_STEPS, look_at_token, (void *)c);
+	rc = pragma_text(&verdict, r.db, "PRAGMA quick_check(1)", &a, e);
+	sqlite3_progress_handler(r.db->h, 0, NULL, NULL);
+	r.db->doomed = OK;
+	if (cancel_reason(c) != CANCEL_NONE)
+		return cancel_check(c, e);
 	if (rc < 0)
 		return err_wrap(e, rc, "%s", s->path);
 	if (str_eq(verdict, S("ok")))

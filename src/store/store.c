@@ -90,7 +90,7 @@ static int open_all(struct store *s, const struct store_cfg *cfg, const struct c
 		return rc;
 	s->checkpoint_at = CHECKPOINT_PAGES;
 	(void)sqlite3_wal_hook(s->writer->h, remember_wal, s);
-	return s->mode == STORE_DAEMON ? open_quick_check(s, c, e) : OK;
+	return OK;
 }
 
 int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode mode,

@@ -26,7 +26,7 @@
 #include "os/cancel.h"
 
 enum store_mode {
-	STORE_DAEMON, /* creates, migrates, holds <dsn>.lock, checkpoints, quick_check */
+	STORE_DAEMON, /* creates, migrates, holds <dsn>.lock, checkpoints */
 	STORE_CLI, /* creates and migrates; writes beside a daemon */
 	STORE_READ, /* creates nothing, migrates nothing; E_NOENT when there is none */
 };
@@ -45,6 +45,10 @@ void store_close(struct store *s);
 
 /* OK, or the latched code (E_CORRUPT, E_IO) after which nothing works any more. */
 int store_failed(const struct store *s, struct err *e) MUSTUSE;
+
+/* Look through the whole file (SQLite's quick_check) beside all other work: E_CORRUPT, which is
+ * latched, when it is damaged.  Takes as long as the file is large; cancellable. */
+int store_check(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* This process as the owner of claims: the name of a file in the data directory on which
  * it holds a flock for life. */
