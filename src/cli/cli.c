@@ -10,6 +10,7 @@
 
 #include "config/value.h"
 #include "os/log.h"
+#include "text/json.h"
 #include "text/text.h"
 
 /* --- saying things ------------------------------------------------------------------ */
@@ -132,13 +133,24 @@ static str redact(struct arena *a, str line)
 	return text_redact(a, text_redact_values(a, line, hidden.values, hidden.n));
 }
 
+/* Each as it is, and as it stands inside a JSON string where that differs. */
 static void hide(const struct config *c)
 {
-	arena_free(&hidden.a);
-	hidden.values = NEWN(&hidden.a, str, c->secrets_n + 1);
-	hidden.n = c->secrets_n;
-	for (size_t i = 0; i < c->secrets_n; i++)
-		hidden.values[i] = arena_dup(&hidden.a, c->secrets[i]);
+	struct arena *a = &hidden.a;
+
+	arena_free(a);
+	hidden.values = NEWN(a, str, 2 * c->secrets_n + 1);
+	hidden.n = 0;
+	for (size_t i = 0; i < c->secrets_n; i++) {
+		str plain = arena_dup(a, c->secrets[i]), quoted;
+		struct buf b = buf_in(a, plain.n * 6 + 16);
+
+		buf_json(&b, plain);
+		quoted = str_sub(buf_str(&b), 1, b.n - 1);
+		hidden.values[hidden.n++] = plain;
+		if (!str_eq(plain, quoted))
+			hidden.values[hidden.n++] = quoted;
+	}
 }
 
 static enum log_level level_of(str word)

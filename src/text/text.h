@@ -12,28 +12,31 @@
 int64_t text_tokens(str s);
 
 /* s when it has at most max characters, else its head and its tail around a line that
- * says how many characters were left out; the result has at most max characters (max >= 64)
- * and cuts none.  max 0 means no limit. */
+ * says how many characters were left out; the result has at most max characters and cuts
+ * none.  max 0 means no limit; below 64 there is no room for the line and only the head
+ * stays. */
 str text_cut(struct arena *a, str s, size_t max);
 
-/* Control characters made visible: C0 but \n and \t, DEL and C1 as \xNN; bidi overrides
- * and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  table: \n and \t too. */
+/* Control characters made visible: C0 but \n and \t, DEL, C1 and bytes that are no UTF-8 as
+ * \xNN; bidi overrides and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  table: \n and \t too. */
 str text_visible(struct arena *a, str s, bool table);
 
 /* One line of at most max characters: white space folded, visible, cut with "…". */
 str text_line(struct arena *a, str s, size_t max);
 
 /* Secrets by shape (bearer tokens, key=value, URL passwords, sk-… and the like) become
- * [REDACTED]; the structure of a shell line stays visible. */
+ * [REDACTED]; the structure of a shell line stays visible: as many quotes, blanks and
+ * characters of ;|&$()<>` as before.  Doing it again changes nothing. */
 str text_redact(struct arena *a, str s);
 
 /* Our own secrets by value: each listed value of at least 6 bytes, also percent-encoded,
  * becomes [REDACTED]. */
 str text_redact_values(struct arena *a, str s, const str *values, size_t n);
 
-/* A whole message that is one slash word: "/new", "/New@MyBot" (when bot is that name, or
- * empty).  *word is the lower-cased name without slash and bot; *args what follows (empty
- * unless allowed by the command table, which is the caller's business). */
+/* Does the message begin with a slash word: "/new", "/New@MyBot" (when bot is that name in
+ * any case, or empty)?  *word is the lower-cased name without slash and bot, *args what
+ * follows it ("" nothing).  Whether that word may have arguments is the command table's
+ * business: "/new please" is no command where it may not. */
 bool text_slash(struct arena *a, str message, str bot, str *word, str *args);
 
 /* The reply asks for silence: trimmed text equal to NO_REPLY, or a first line equal to

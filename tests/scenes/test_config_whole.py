@@ -144,3 +144,12 @@ def test_init_into_a_fresh_folder_tells_each_file(gantry):
         assert (new / f).is_file()
         assert "wrote" in [line for line in p.out.text.splitlines() if f in line][0]
     assert (new / "deploy" / "data").is_dir()
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_key_with_quotes_is_kept_out_of_the_log_too(gantry, form):
+    key = 'odd"key\\with:quotes'
+    gantry.secrets.add(key)
+    r = gantry.talk(LLM_API_KEY=key, GANTRY_LOG_FORMAT=form, PERSONA_DIR=str(gantry.dir / key))
+    assert "config.loaded" in r.err and "/[REDACTED]" in r.err
+    assert "odd" not in r.err and "odd" not in r.out
