@@ -40,6 +40,7 @@ static int code_of(sqlite3 *h, int rc)
 		return E_CORRUPT;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL: /* a race for the log that SQLite gave up on */
 		return E_BUSY;
 	case SQLITE_READONLY:
 	case SQLITE_PERM:

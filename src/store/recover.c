@@ -6,6 +6,7 @@
 #include "store/rows.h"
 
 #include "base/buf.h"
+#include "os/file.h"
 #include "text/json.h"
 
 #define WEEK_MS (7LL * 24 * 3600 * 1000)
@@ -218,12 +219,16 @@ int store_prune(struct store *s, const struct cancel *c, struct err *e)
 int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(fd_drop) int borrowed = -1;
 	struct names dead = { 0 };
 	int64_t turns = 0;
+	int rc = OK;
 
-	if (s->mode != STORE_DAEMON)
-		return err_set(e, E_DENIED, "only the daemon recovers");
-	int rc = dead_owners(&dead, s, &a, e);
+	if (s->mode == STORE_READ)
+		return err_set(e, E_DENIED, "%s: opened for reading only", s->path);
+	if (s->mode == STORE_CLI && (rc = lock_take(&borrowed, s->lock_path, e)) < 0)
+		return rc;
+	rc = dead_owners(&dead, s, &a, e);
 	for (size_t i = 0; rc == OK && i < dead.n; i++)
 		rc = recover_owner(s, dead.v[i], c, &turns, e);
 	if (rc == OK)

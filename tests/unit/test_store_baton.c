@@ -1,6 +1,7 @@
 /* The baton: handed over in the order of asking, given up cleanly by who leaves. */
 #include "store/baton.h"
 
+#include "os/clock.h"
 #include "os/thread.h"
 
 #include <setjmp.h>
@@ -113,6 +114,32 @@ static void who_leaves_the_queue_is_passed_over(void **state)
 	baton_free(b);
 }
 
+static void a_baton_handed_to_one_who_gave_up_goes_on(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct baton *b = baton_new(&a);
+	int gave_up = 0;
+
+	/* Fired and handed over in one breath: which of the two it sees is chance. */
+	for (int i = 0; i < 300; i++) {
+		struct taker t = { 0 };
+		struct cancel c;
+		assert_int_equal(OK, cancel_init(&c, NULL, 0, NULL));
+		assert_int_equal(OK, baton_take(b, clock_mono_ms() + 2000, NULL, NULL));
+		t.c = &c;
+		queue_up(&t, b);
+		cancel_fire(&c, CANCEL_USER);
+		baton_pass(b);
+		thread_join(&t.t);
+		gave_up += t.rc != OK;
+		cancel_done(&c);
+	}
+	assert_true(gave_up > 0);
+	assert_int_equal(OK, baton_take(b, clock_mono_ms() + 2000, NULL, NULL));
+	baton_pass(b);
+	baton_free(b);
+}
+
 static void *take_often(void *arg)
 {
 	struct taker *me = arg;
@@ -170,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_handed_on_in_the_order_of_asking),
 		cmocka_unit_test(who_leaves_the_queue_is_passed_over),
+		cmocka_unit_test(a_baton_handed_to_one_who_gave_up_goes_on),
 		cmocka_unit_test(it_excludes_also_when_waiters_give_up),
 		cmocka_unit_test(a_time_limit_ends_the_wait),
 	};

@@ -6,6 +6,7 @@
 
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/thread.h"
 #include "store/internal.h"
 #include "store/schema.h"
 
@@ -412,38 +413,55 @@ static void a_command_alone_checkpoints_at_its_end(void **state)
 
 /* --- file systems that cannot do what we like ---------------------------------------------- */
 
-static sqlite3_vfs no_shm;
+/* The real file system with a fault: no shared memory, or an fsync that fails. */
+static sqlite3_vfs faulty;
 static sqlite3_vfs *real;
-static sqlite3_io_methods methods;
+static sqlite3_io_methods main_methods, wal_methods;
+static int (*real_sync)(sqlite3_file *f, int flags);
+static bool without_shm, without_sync;
 
-static int open_without_shm(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags,
-			    int *out)
+static int sync_or_fail(sqlite3_file *f, int flags)
+{
+	return without_sync ? SQLITE_IOERR_FSYNC : real_sync(f, flags);
+}
+
+static int open_faulty(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out)
 {
 	int rc = real->xOpen(real, name, f, flags, out);
 
-	if (rc == SQLITE_OK && f->pMethods && (flags & SQLITE_OPEN_MAIN_DB)) {
-		methods = *f->pMethods;
-		methods.iVersion = 1;
-		f->pMethods = &methods;
+	if (rc != SQLITE_OK || !f->pMethods)
+		return rc;
+	if (without_shm && (flags & SQLITE_OPEN_MAIN_DB)) {
+		main_methods = *f->pMethods;
+		main_methods.iVersion = 1;
+		f->pMethods = &main_methods;
+	}
+	if (!without_shm && (flags & SQLITE_OPEN_WAL)) {
+		wal_methods = *f->pMethods;
+		real_sync = wal_methods.xSync;
+		wal_methods.xSync = sync_or_fail;
+		f->pMethods = &wal_methods;
 	}
 	return rc;
 }
 
-static void refuse_shm(void)
+static int setup_faulty(void **state)
 {
 	real = sqlite3_vfs_find("unix");
-	no_shm = *real;
-	no_shm.zName = "no-shm";
-	no_shm.xOpen = open_without_shm;
-	assert_int_equal(SQLITE_OK, sqlite3_vfs_register(&no_shm, 1));
+	faulty = *real;
+	faulty.zName = "faulty";
+	faulty.xOpen = open_faulty;
+	without_shm = without_sync = false;
+	(void)sqlite3_vfs_register(&faulty, 1);
+	return world_setup_closed(state);
 }
 
-static int allow_shm(void **state)
+static int teardown_faulty(void **state)
 {
 	int rc = world_teardown(state);
 
 	(void)sqlite3_vfs_register(real, 1);
-	(void)sqlite3_vfs_unregister(&no_shm);
+	(void)sqlite3_vfs_unregister(&faulty);
 	return rc;
 }
 
@@ -451,7 +469,7 @@ static void without_wal_the_old_journal_serves(void **state)
 {
 	struct world *w = *state;
 
-	refuse_shm();
+	without_shm = true;
 	w->s = world_open(w, STORE_DAEMON);
 	world_turn(w, "1", "a", 2);
 	str mode = world_text(w, "PRAGMA journal_mode");
@@ -467,13 +485,81 @@ static void a_wal_file_that_moved_to_such_a_place_is_turned(void **state)
 	world_turn(w, "1", "a", 2);
 	store_close(w->s);
 	w->s = NULL;
-	refuse_shm();
+	without_shm = true;
 	w->s = world_open(w, STORE_DAEMON);
 	world_turn(w, "1", "b", 0);
 	str mode = world_text(w, "PRAGMA journal_mode");
 	int64_t turns = world_i64(w, "SELECT count(*) FROM turns");
 	assert_true(str_eq(mode, S("delete")));
 	assert_int_equal(2, turns);
+}
+
+struct committer {
+	struct world *w;
+	_Atomic bool begun;
+	int rc;
+};
+
+static void *commit_once(void *arg)
+{
+	struct committer *me = arg;
+	struct tx tx = { 0 };
+	struct err e;
+
+	me->rc = store_begin(&tx, me->w->s, NULL, &e);
+	if (me->rc == OK)
+		me->rc = store_cursor_set(&tx, S("k"), 5, &e);
+	me->begun = true;
+	if (me->rc == OK)
+		me->rc = store_commit(&tx, &e);
+	store_rollback(&tx);
+	return NULL;
+}
+
+static void without_wal_a_commit_waits_for_readers(void **state)
+{
+	struct world *w = *state;
+	struct committer me = { .w = w };
+	struct thread t = { 0 };
+	struct reader r = { 0 };
+	int64_t n = -1;
+
+	without_shm = true;
+	w->s = world_open(w, STORE_DAEMON);
+	ok(w, reader_begin(&r, w->s, &w->e));
+	ok(w, thread_start(&t, "committer", commit_once, &me, &w->e));
+	while (!me.begun)
+		continue;
+	assert_int_equal(E_NOENT,
+			 db_number(r.db, "SELECT value FROM cursors", DB_NO_ARGS, &n, &w->e));
+	reader_end(&r);
+	thread_join(&t);
+	assert_int_equal(OK, me.rc);
+	ok(w, store_cursor_get(w->s, S("k"), &n, &w->e));
+	assert_int_equal(5, n);
+}
+
+static void a_failed_fsync_is_the_end_of_writing(void **state)
+{
+	struct world *w = *state;
+	struct tx tx;
+	int64_t n;
+
+	w->s = world_open(w, STORE_DAEMON);
+	(void)world_add(w, "1", "safe");
+	tx = world_begin(w);
+	ok(w, store_cursor_set(&tx, S("k"), 5, &w->e));
+	without_sync = true;
+	assert_int_equal(E_IO, store_commit(&tx, &w->e));
+	without_sync = false;
+	assert_int_equal(E_IO, store_failed(w->s, &w->e));
+	assert_int_equal(E_IO, store_begin(&tx, w->s, NULL, &w->e));
+	assert_int_equal(E_IO, store_cursor_get(w->s, S("k"), &n, &w->e));
+	world_reopen(w, STORE_DAEMON);
+	ok(w, store_inbox_ready(w->s, S(""), &n, &w->e));
+	assert_int_equal(1, n);
+	(void)world_add(w, "1", "more");
+	world_check(w);
 }
 
 static void a_full_database_says_so_and_works_again(void **state)
@@ -579,6 +665,7 @@ static void our_own_files_are_known_by_inode(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup_closed, world_teardown)
+#define F(f) cmocka_unit_test_setup_teardown(f, setup_faulty, teardown_faulty)
 	const struct CMUnitTest tests[] = {
 		T(what_it_creates_is_private_and_marked),
 		T(opening_again_keeps_everything),
@@ -597,10 +684,10 @@ int main(void)
 		T(a_daemon_keeps_its_log_short),
 		T(a_command_beside_a_daemon_leaves_the_log_alone),
 		T(a_command_alone_checkpoints_at_its_end),
-		cmocka_unit_test_setup_teardown(without_wal_the_old_journal_serves,
-						world_setup_closed, allow_shm),
-		cmocka_unit_test_setup_teardown(a_wal_file_that_moved_to_such_a_place_is_turned,
-						world_setup_closed, allow_shm),
+		F(without_wal_the_old_journal_serves),
+		F(a_wal_file_that_moved_to_such_a_place_is_turned),
+		F(without_wal_a_commit_waits_for_readers),
+		F(a_failed_fsync_is_the_end_of_writing),
 		T(a_full_database_says_so_and_works_again),
 		T(a_full_disk_says_so_and_works_again),
 		T(our_own_files_are_known_by_inode),

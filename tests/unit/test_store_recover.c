@@ -285,12 +285,24 @@ static void a_piece_cut_off_by_a_crash_is_sent_again_once(void **state)
 	assert_int_equal(2, world_i64(w, "SELECT attempts FROM pieces"));
 }
 
-static void only_the_daemon_recovers(void **state)
+static void a_command_recovers_only_where_no_daemon_runs(void **state)
 {
 	struct world *w = *state;
 	struct store *s = world_open(w, STORE_CLI);
-	int64_t n;
+	int64_t n = -1;
 
+	die_after(w, die_as_a_command);
+	assert_int_equal(E_BUSY, store_recover(s, NULL, &n, &w->e));
+	assert_text(world_text(w, "SELECT state FROM turns"), "running");
+	store_close(w->s);
+	w->s = NULL;
+	ok(w, store_recover(s, NULL, &n, &w->e));
+	assert_int_equal(1, n);
+	assert_text(world_text(w, "SELECT state FROM turns"), "interrupted");
+	/* The lock was only borrowed. */
+	w->s = world_open(w, STORE_DAEMON);
+	store_close(s);
+	s = world_open(w, STORE_READ);
 	assert_int_equal(E_DENIED, store_recover(s, NULL, &n, &w->e));
 	store_close(s);
 }
@@ -520,7 +532,7 @@ int main(void)
 		T(a_dead_commands_turn_ends_with_a_note),
 		T(a_dead_commands_turn_without_tools_leaves_no_trace_in_prompts),
 		T(a_piece_cut_off_by_a_crash_is_sent_again_once),
-		T(only_the_daemon_recovers),
+		T(a_command_recovers_only_where_no_daemon_runs),
 		T(events_are_forgotten_after_a_week),
 		T(a_kill_at_any_instant_loses_and_repeats_nothing),
 	};
