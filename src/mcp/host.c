@@ -418,6 +418,8 @@ static struct mcp_server *take_unwanted(struct mcp_host *h, const struct mcp_man
 		*p = s->next;
 		s->next = gone;
 		gone = s;
+		/* Nobody waits for it any more, wherever it is. */
+		first_over(h, s);
 	}
 	unlock(h);
 	return gone;

@@ -3,12 +3,25 @@
  * apart and searched for its id, then given to a session, whose own lines must be messages.
  * The first byte chooses the limit of a line.
  */
+#include "base/utf.h"
+#include "mcp/result.h"
 #include "mcp/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What the model would read of an answer. */
+static void check_text(struct arena *a, const struct mcp_msg *m)
+{
+	bool failed;
+	str text = m->error ? mcp_result_error(a, m->error)
+			    : mcp_result_text(a, m->result, &failed);
+
+	if (!text.n || !utf_valid(text))
+		abort();
+}
 
 static uint64_t look_at(struct mcp_line *line, uint64_t h)
 {
@@ -21,6 +34,8 @@ static uint64_t look_at(struct mcp_line *line, uint64_t h)
 		mcp_rpc_read(&m, &line->a, line->text);
 	if (m.kind == MCP_REQUEST && !m.id)
 		abort();
+	if (m.kind == MCP_ANSWER)
+		check_text(&line->a, &m);
 	if (memchr(line->text.p ? line->text.p : "", '\n', line->text.n))
 		abort();
 	h = h * 31 + (uint64_t)m.kind + line->text.n;

@@ -42,6 +42,7 @@ struct rig {
 	char dir[64];
 	struct bell changed;
 	str saved[SERVERS_MAX]; /* by index of the server; under lock */
+	bool over; /* likewise */
 	pthread_mutex_t lock;
 	struct arena saved_arena;
 };
@@ -803,6 +804,61 @@ static void reload_leaves_unchanged_servers_running(void **state)
 	assert_false(listed(&r, "goes__echo"));
 }
 
+/* Calls while servers come and go: each ends well or with a reason. */
+static void *call_anyway(void *arg)
+{
+	struct caller *c = arg;
+	bool gone = false;
+
+	for (int i = 0; !gone; i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct mcp_call mc = { .server = i % 2 ? S("stays") : S("comes-and-goes"),
+				       .tool = S("echo"),
+				       .args = S("{\"text\":\"x\"}") };
+		struct mcp_result result;
+		struct mcp_catalog catalog;
+		int rc = mcp_host_call(c->r->host, &mc, &a, &result, NULL, NULL);
+
+		mcp_host_catalog(c->r->host, &a, &catalog);
+		c->wrong |= i % 2 ? rc != OK : rc != OK && rc != E_NOENT && rc != E_IO;
+		(void)pthread_mutex_lock(&c->r->lock);
+		gone = c->r->over;
+		(void)pthread_mutex_unlock(&c->r->lock);
+	}
+	return NULL;
+}
+
+static void reload_disturbs_no_call_to_a_server_that_stays(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct caller callers[4];
+	struct mcp_manifest m;
+
+	rig_init(&r);
+	add(&r, "stays", TRICKS());
+	add(&r, "comes-and-goes", TRICKS());
+	go(&r);
+	for (int i = 0; i < 4; i++) {
+		callers[i] = (struct caller){ .r = &r, .k = i };
+		assert_int_equal(thread_start(&callers[i].thread, "caller", call_anyway,
+					      &callers[i], NULL),
+				 OK);
+	}
+	for (size_t i = 0; i < 10; i++) {
+		m = (struct mcp_manifest){ .servers = r.servers, .n = 1 + i % 2 };
+		assert_int_equal(mcp_host_reload(r.host, &r.config, &m, NULL), OK);
+		ready(&r);
+	}
+	(void)pthread_mutex_lock(&r.lock);
+	r.over = true;
+	(void)pthread_mutex_unlock(&r.lock);
+	for (int i = 0; i < 4; i++) {
+		thread_join(&callers[i].thread);
+		assert_false(callers[i].wrong);
+	}
+	assert_int_equal(status_of(&r, "stays").restarts, 0);
+}
+
 static void waiting_for_readiness_ends_at_its_limit(void **state)
 {
 	SCOPED(rig_done) struct rig r;
@@ -897,6 +953,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_child_gets_no_secret_and_what_the_manifest_gives),
 		cmocka_unit_test(the_last_good_list_outlives_the_server),
 		cmocka_unit_test(reload_leaves_unchanged_servers_running),
+		cmocka_unit_test(reload_disturbs_no_call_to_a_server_that_stays),
 		cmocka_unit_test(waiting_for_readiness_ends_at_its_limit),
 		cmocka_unit_test(a_server_that_ignores_the_end_of_its_input_is_stopped),
 		cmocka_unit_test(stop_ends_the_calls_that_are_open),
