@@ -27,9 +27,8 @@
 
 /* The text that streams in, and where it is shown. */
 struct live {
-	const struct run *r;
+	struct run *r;
 	struct buf text;
-	struct err *err;
 };
 
 static void on_event(void *arg, enum model_event ev, str piece)
@@ -49,13 +48,14 @@ static void on_event(void *arg, enum model_event ev, str piece)
 /* What was learnt is a row before the request that depends on it. */
 static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
 {
-	const struct run *r = ((struct live *)arg)->r;
+	struct run *r = ((struct live *)arg)->r;
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc;
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = store_quirks_set(&tx, r->issuer, q->flags, q->context_window, e)) < 0)
 		return rc;
+	r->quirks = *q;
 	return store_commit(&tx, e);
 }
 
@@ -237,7 +237,7 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 {
 	struct model_msg *msgs;
 	struct model_reply reply = { 0 };
-	struct live live = { .r = r, .text = buf_in(ra, LIVE_MAX), .err = e };
+	struct live live = { .r = r, .text = buf_in(ra, LIVE_MAX) };
 	size_t rows_n, n;
 	int rc;
 

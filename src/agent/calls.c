@@ -107,6 +107,7 @@ static void *slot_main(void *arg)
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct tool_ctx ctx = {
 		.turn_id = r->t->id,
+		.call_id = str_of(s->call->id),
 		.session_id = r->t->session.id,
 		.channel = r->t->channel,
 		.address = r->t->address,

@@ -148,7 +148,7 @@ static int open_parts(struct chat *c, int signals, struct err *e)
 	c->own.g = &c->g;
 	c->own.work = (struct work_opt){ .only = store_owner(c->g.store),
 					 .channel = &c->face.channel,
-					 .approver = c->approver,
+					 .approver = face_approver(&c->face, c->approver),
 					 .stream = terminal };
 	c->own.address = S("chat");
 	c->own.signals = signals;

@@ -5,10 +5,10 @@
 #include "cli/face.h"
 
 #include "os/file.h"
+#include "os/tty.h"
 #include "text/text.h"
 
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define DIM "\033[2m"
@@ -17,9 +17,10 @@
 
 static size_t columns(void)
 {
-	struct winsize w = { 0 };
+	size_t wide, high;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+	tty_size(STDOUT_FILENO, &wide, &high);
+	return wide;
 }
 
 /* A screen that takes nothing (Ctrl-S) holds the chat up; that is what the person wants. */
@@ -48,9 +49,11 @@ static void end_stream(struct face *f)
 
 static void show_text(struct face *f, str so_far)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
+
 	if (f->fed.n && !str_starts(so_far, f->fed))
 		end_stream(f);
-	put(STDOUT_FILENO, ansi_stream_feed(&f->stream, &f->arena, so_far));
+	put(STDOUT_FILENO, ansi_stream_feed(&f->stream, &a, so_far));
 	/* Only what is new is copied: the arena's last block grows in place. */
 	char *p = arena_grow(&f->arena, (char *)f->fed.p, f->fed.n, so_far.n + 1);
 	for (size_t i = f->fed.n; i < so_far.n; i++)
@@ -128,6 +131,37 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	show_answer(f, piece->body, a);
 	permit_give(&f->writing);
 	out->end = SEND_OK;
+}
+
+/* A question begins on a line of its own, below what streams. */
+static int ask(struct approver *self, const struct approval_ask *what, bool *yes,
+	       const struct cancel *c, struct err *e)
+{
+	struct face *f = (struct face *)((char *)self - offsetof(struct face, approver));
+	int rc = permit_take(&f->writing, c, e);
+
+	if (rc < 0)
+		return rc;
+	clear_spinner(f);
+	end_stream(f);
+	bool working = f->working;
+	f->working = false; /* no spinner beside a question */
+	permit_give(&f->writing);
+	rc = f->asked->ask(f->asked, what, yes, c, e);
+	if (permit_take(&f->writing, NULL, NULL) == OK) {
+		f->working = working;
+		permit_give(&f->writing);
+	}
+	return rc;
+}
+
+struct approver *face_approver(struct face *f, struct approver *by)
+{
+	if (!by)
+		return NULL;
+	f->asked = by;
+	f->approver = (struct approver){ .ask = ask, .decider = by->decider };
+	return &f->approver;
 }
 
 int face_open(struct face *f, const char *name, bool terminal, bool trace, struct err *e)

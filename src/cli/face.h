@@ -10,6 +10,7 @@
 
 #include "chan/chan.h"
 #include "os/permit.h"
+#include "policy/approver.h"
 #include "text/ansi.h"
 
 struct face {
@@ -17,6 +18,7 @@ struct face {
 	bool terminal; /* styled, streaming, with a spinner */
 	bool trace;
 	/* Private. */
+	struct approver approver, *asked;
 	struct permit writing; /* whose holder owns what follows */
 	struct arena arena; /* of the answer being shown */
 	struct ansi_stream stream;
@@ -29,6 +31,9 @@ struct face {
 int face_open(struct face *f, const char *name, bool terminal, bool trace,
 	      struct err *e) MUSTUSE;
 void face_close(struct face *f);
+
+/* by, with the screen made ready for its question; NULL for NULL. */
+struct approver *face_approver(struct face *f, struct approver *by);
 
 /* One step of the spinner. */
 void face_tick(struct face *f);

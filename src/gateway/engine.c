@@ -77,6 +77,8 @@ static int open_tools(struct engine *g, struct err *e)
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.workspace = g->cfg->agent.workspace,
+		.home = env_get(g->env, "HOME"),
+		.own_path = g->cfg->store.dsn,
 		.own_file = own_file,
 		.own_arg = g,
 		.mcp = &g->mcp_source,
