@@ -69,7 +69,10 @@ static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, s
 	return store_outbox_add(tx, &row, &id, e);
 }
 
-/* Close the turn without an answer; text is told to the user, "" nothing. */
+/* Rows for the user are added before the turn is closed, so that they take over what was
+ * reserved for its answer.
+ *
+ * Close the turn without an answer; text is told to the user, "" nothing. */
 static int close_turn(struct run *r, enum turn_end end, const char *why, str error, str text,
 		      struct err *e)
 {
@@ -94,9 +97,8 @@ static int close_turn(struct run *r, enum turn_end end, const char *why, str err
 	/* Not under the turn's token, which may be what ended it. */
 	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (text.n && (rc = reply_row(r, &tx, "reply", text, e)) < 0) ||
 	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
-		return rc;
-	if (text.n && (rc = reply_row(r, &tx, "reply", text, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }
@@ -144,9 +146,9 @@ int run_finish_done(struct run *r, struct err *e)
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (!text_silent(r->text) &&
+	     (rc = reply_row(r, &tx, "reply", with_notices(r), e)) < 0) ||
 	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
-		return rc;
-	if (!text_silent(r->text) && (rc = reply_row(r, &tx, "reply", with_notices(r), e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }

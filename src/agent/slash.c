@@ -17,7 +17,7 @@ enum args { ARGS_NONE, ARGS_OPTIONAL, ARGS_REQUIRED };
 
 struct ask {
 	struct agent *ag;
-	str channel, address, args;
+	str channel, address, sender, args;
 	struct arena *a;
 };
 
@@ -86,15 +86,15 @@ str slash_control_reply(struct arena *a, enum control what, const struct control
 	return ef->dropped ? str_trim(queued) : S("nothing is running.");
 }
 
-bool slash_command(struct agent *ag, str channel, str address, str text, struct arena *a,
-		   str *reply)
+bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
+		   struct arena *a, str *reply)
 {
 	str args;
 	const struct slash *s = find(text, a, &args);
 
 	if (!s || !s->run)
 		return false;
-	*reply = s->run(&(struct ask){ ag, channel, address, args, a });
+	*reply = s->run(&(struct ask){ ag, channel, address, sender, args, a });
 	return true;
 }
 

@@ -14,7 +14,7 @@ int slash_control(str text, struct arena *a, enum control *what);
 str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef);
 
 /* Is text a read-only command?  Then *reply is its answer.  No turn is needed. */
-bool slash_command(struct agent *ag, str channel, str address, str text, struct arena *a,
-		   str *reply);
+bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
+		   struct arena *a, str *reply);
 
 #endif

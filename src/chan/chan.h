@@ -24,24 +24,34 @@ struct chan_up {
 	/* Is text a command that is answered at once, beside any turn?  If so, *reply is its
 	 * answer; the channel adds it to the outbox in the transaction that records the event.
 	 * Called outside any transaction. */
-	bool (*command)(void *arg, str channel, str address, str text, struct arena *a,
-			str *reply);
+	bool (*command)(void *arg, str channel, str address, str sender, str text,
+			struct arena *a, str *reply);
 	/* The words /stop and /new and their like: OK and *what, or E_NOENT. */
 	int (*control)(str text, struct arena *a, enum control *what);
 	/* What to tell the user after a control word. */
 	str (*control_reply)(struct arena *a, enum control what,
 			     const struct control_effect *ef);
+	/* A poll was completed: the other side is there.  From the first on, questions may
+	 * expire.  Cheap; call it after each. */
+	void (*on_poll)(void *arg);
 	/* Input ended for good (EOF on a terminal): the daemon drains and stops. */
 	void (*on_end)(void *arg);
 };
 
-enum send_end { SEND_OK, SEND_RETRY, SEND_UNKNOWN, SEND_DEAD };
+enum send_end {
+	SEND_OK,
+	SEND_RETRY, /* provably unsent: again after retry_after_ms, and the address waits */
+	SEND_UNKNOWN, /* may have arrived */
+	SEND_DEAD, /* refused for good */
+	SEND_FAULT, /* the other side's own trouble (5xx): once more after retry_after_ms, then dead */
+};
 
 struct send_result {
 	enum send_end end;
 	str remote_id;
 	int64_t retry_after_ms;
 	str error;
+	str moved_to; /* the address became this one: it is moved, and the piece sent again */
 };
 
 /* What a turn shows while it works; ephemeral. */
@@ -54,17 +64,21 @@ enum live_kind {
 
 struct channel {
 	const char *name;
+	bool asks; /* it can ask for approvals: rows of kind approval, and turns that park */
 	/* Start and stop its thread(s). */
 	int (*start)(struct channel *self, struct store *s, const struct chan_up *up,
 		     const struct cancel *c, struct err *e);
 	void (*stop)(struct channel *self);
-	/* Cut a raw row into pieces. */
+	/* Cut a raw row into pieces.  A row with a live_id begins with an edit of that message.
+	 * Called inside a transaction: pure, but for reading the store. */
 	int (*render)(struct channel *self, const struct outbox_row *row, struct arena *a,
 		      struct piece_new **out, size_t *n, struct err *e);
 	void (*send)(struct channel *self, const struct outbox_row *row,
 		     const struct piece *piece, struct arena *a, struct send_result *out,
 		     const struct cancel *c);
-	void (*live)(struct channel *self, str address, enum live_kind kind, str text);
+	/* Never waits.  turn_id is what store_outbox_reserve() wants to know. */
+	void (*live)(struct channel *self, str turn_id, str address, enum live_kind kind,
+		     str text);
 };
 
 #endif

@@ -127,10 +127,12 @@ static void trace(struct stdio *s, str text)
 	say(arena_fmt(&a, "%s%.*s\n", midline ? "\n" : "", STRF(line)));
 }
 
-static void on_live(struct channel *self, str address, enum live_kind kind, str text)
+static void on_live(struct channel *self, str turn_id, str address, enum live_kind kind,
+		    str text)
 {
 	struct stdio *s = (struct stdio *)self;
 
+	(void)turn_id;
 	(void)address; /* there is one */
 	if (kind == LIVE_TRACE)
 		trace(s, text);
@@ -266,7 +268,7 @@ static void classify(struct stdio *s, struct entry *x, struct arena *a)
 	if (up->control && up->control(x->text, a, &x->what) == OK)
 		x->kind = ENTRY_CONTROL;
 	else if (up->command && up->command(up->arg, S(STDIO_CHANNEL), S(STDIO_ADDRESS),
-					    x->text, a, &x->reply))
+					    S("local"), x->text, a, &x->reply))
 		x->kind = ENTRY_COMMAND;
 }
 

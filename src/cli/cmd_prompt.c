@@ -52,11 +52,12 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	*out = (struct send_result){ .end = SEND_OK };
 }
 
-static void live(struct channel *self, str address, enum live_kind kind, str text)
+static void live(struct channel *self, str turn_id, str address, enum live_kind kind, str text)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct collector *k = (struct collector *)self;
 
+	(void)turn_id;
 	(void)address;
 	if (kind == LIVE_TRACE && !k->quiet)
 		(void)fprintf(stderr, "%.*s\n", STRF(text_line(&a, text, 200)));

@@ -61,11 +61,12 @@ static void show_text(struct face *f, str so_far)
 	f->fed = (str){ p, so_far.n };
 }
 
-static void live(struct channel *self, str address, enum live_kind kind, str text)
+static void live(struct channel *self, str turn_id, str address, enum live_kind kind, str text)
 {
 	struct face *f = (struct face *)self;
 	SCOPED(arena_free) struct arena a = { 0 };
 
+	(void)turn_id;
 	(void)address;
 	if (permit_take(&f->writing, NULL, NULL) < 0)
 		return;

@@ -152,12 +152,12 @@ static void up_control(void *arg, str turn_id)
 	bell_ring(&d->g->inbox);
 }
 
-static bool up_command(void *arg, str channel, str address, str text, struct arena *a,
-		       str *reply)
+static bool up_command(void *arg, str channel, str address, str sender, str text,
+		       struct arena *a, str *reply)
 {
 	struct gateway *d = arg;
 
-	return slash_command(d->g->agent, channel, address, text, a, reply);
+	return slash_command(d->g->agent, channel, address, sender, text, a, reply);
 }
 
 static void up_end(void *arg)

@@ -5,27 +5,28 @@
 
 #include "os/clock.h"
 #include "os/log.h"
+#include "store/approval.h"
 
 #include <string.h>
 
 /* What a turn shows goes to the channel it came from. */
 struct show {
 	struct channel *channel;
-	str address;
+	str turn_id, address;
 };
 
 static void on_text(void *arg, str so_far)
 {
 	const struct show *s = arg;
 
-	s->channel->live(s->channel, s->address, LIVE_TEXT, so_far);
+	s->channel->live(s->channel, s->turn_id, s->address, LIVE_TEXT, so_far);
 }
 
 static void on_trace(void *arg, str line)
 {
 	const struct show *s = arg;
 
-	s->channel->live(s->channel, s->address, LIVE_TRACE, line);
+	s->channel->live(s->channel, s->turn_id, s->address, LIVE_TRACE, line);
 }
 
 /* Claim, turn and user message: one commit. */
@@ -62,12 +63,12 @@ int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err
 	if ((rc = cancel_init(&token, &g->root, 0, e)) < 0 ||
 	    (rc = claim(g, opt->only, &a, &t, e)) < 0)
 		return rc;
-	struct show show = { opt->channel, t.address };
+	struct show show = { opt->channel, t.id, t.address };
 	struct turn_io io = { .arg = &show, .approver = opt->approver };
 	if (opt->channel) {
 		io.on_trace = on_trace;
 		io.on_text = opt->stream ? on_text : NULL;
-		opt->channel->live(opt->channel, t.address, LIVE_START, (str){ 0 });
+		opt->channel->live(opt->channel, t.id, t.address, LIVE_START, (str){ 0 });
 	}
 	if (id)
 		memcpy(id, t.id.p, ID_LEN + 1);
@@ -77,11 +78,27 @@ int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err
 	if (entered)
 		turns_leave(&g->turns, t.id);
 	if (opt->channel)
-		opt->channel->live(opt->channel, t.address, LIVE_STOP, (str){ 0 });
+		opt->channel->live(opt->channel, t.id, t.address, LIVE_STOP, (str){ 0 });
 	/* The session's slot is free, there may be an answer, and main may wait for the end. */
 	bell_ring(&g->outbox);
 	bell_ring(&g->inbox);
 	bell_ring(&g->control);
+	return rc;
+}
+
+#define MISSING_NOTE "(A part of an earlier answer may be missing; /resend sends it again.)\n\n"
+#define PARTIAL_NOTICE "The reply above is incomplete: a part of it was refused."
+
+/* The next answer after one of which nobody knows whether it arrived says so. */
+static int add_missing(struct tx *tx, struct outbox_row *row, struct arena *a, struct err *e)
+{
+	bool missing = false;
+	int rc = str_eq(row->kind, S("reply"))
+			 ? store_outbox_tell(tx, row->channel, row->address, &missing, e)
+			 : OK;
+
+	if (missing)
+		row->text = arena_cat(a, S(MISSING_NOTE), row->text);
 	return rc;
 }
 
@@ -99,7 +116,8 @@ static int take(struct engine *g, const struct work_opt *opt, struct arena *a,
 	    (rc = store_outbox_next(&tx, str_of(ch->name), opt->only, a, row, wake_at_ms, e)) <
 		    0)
 		return rc;
-	if (row->raw && ((rc = ch->render(ch, row, a, &pieces, &n, e)) < 0 ||
+	if (row->raw && ((rc = add_missing(&tx, row, a, e)) < 0 ||
+			 (rc = ch->render(ch, row, a, &pieces, &n, e)) < 0 ||
 			 (rc = store_outbox_split(&tx, row->id, pieces, n, e)) < 0))
 		return rc;
 	rc = store_piece_begin(&tx, row->id, a, piece, e);
@@ -115,33 +133,68 @@ static int take(struct engine *g, const struct work_opt *opt, struct arena *a,
 static enum piece_end end_of(enum send_end end)
 {
 	static const enum piece_end map[] = {
-		[SEND_OK] = PIECE_SENT,
-		[SEND_RETRY] = PIECE_RETRY,
-		[SEND_UNKNOWN] = PIECE_UNKNOWN,
-		[SEND_DEAD] = PIECE_DEAD,
+		[SEND_OK] = PIECE_SENT,         [SEND_RETRY] = PIECE_RETRY,
+		[SEND_UNKNOWN] = PIECE_UNKNOWN, [SEND_DEAD] = PIECE_DEAD,
+		[SEND_FAULT] = PIECE_FAULT,
 	};
 
 	return map[end];
 }
 
-/* Record how a piece ended and begin the next one: one commit.  piece->id 0: none left. */
+/* All pieces of a row are over: one line when only a part of an answer arrived. */
+static int row_over(struct tx *tx, const struct outbox_row *row, struct err *e)
+{
+	const struct outbox_new notice = { .session_id = row->session_id,
+					   .channel = row->channel,
+					   .address = row->address,
+					   .kind = S("notice"),
+					   .text = S(PARTIAL_NOTICE) };
+	bool partial = false;
+	int64_t id;
+	int rc = store_outbox_partial(tx, row->id, &partial, e);
+
+	return rc < 0 || !partial ? rc : store_outbox_add(tx, &notice, &id, e);
+}
+
+/* What a piece's end means beyond the piece. */
+static int record(struct tx *tx, const struct outbox_row *row, const struct piece *piece,
+		  const struct send_result *sent, struct err *e)
+{
+	bool moved = sent->moved_to.n > 0, again = moved || sent->end == SEND_RETRY;
+	int64_t wait = moved ? 0 : sent->retry_after_ms;
+	enum piece_end end = again ? PIECE_RETRY : end_of(sent->end);
+	int rc = OK;
+
+	if (moved)
+		rc = store_address_move(tx, row->channel, row->address, sent->moved_to, e);
+	if (rc == OK)
+		rc = store_piece_end(tx, piece->id, end, sent->remote_id, sent->error,
+				     clock_now_ms() + wait, e);
+	/* The last piece carries the buttons. */
+	if (rc == OK && row->approval_id.n && sent->end == SEND_OK)
+		rc = store_approval_message(tx, row->approval_id, sent->remote_id, e);
+	return rc;
+}
+
+/* Record how a piece ended and begin the next one: one commit.  piece->id 0: none left, or
+ * the row has to wait. */
 static int next_piece(struct engine *g, const struct outbox_row *row, struct piece *piece,
 		      const struct send_result *sent, struct arena *a, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	int64_t at = sent->end == SEND_RETRY ? clock_now_ms() + sent->retry_after_ms : 0;
 	int rc;
 
 	if ((rc = store_begin(&tx, g->store, NULL, e)) < 0 ||
-	    (rc = store_piece_end(&tx, piece->id, end_of(sent->end), sent->remote_id,
-				  sent->error, at, e)) < 0)
+	    (rc = record(&tx, row, piece, sent, e)) < 0)
 		return rc;
 	piece->id = 0;
-	if (sent->end == SEND_RETRY)
-		rc = store_outbox_release(&tx, row->id, e);
-	else
-		rc = store_piece_begin(&tx, row->id, a, piece, e);
-	if (rc < 0 && rc != E_NOENT)
+	bool ours = false;
+	if ((rc = store_outbox_held(&tx, row->id, &ours, e)) < 0)
+		return rc;
+	rc = ours ? store_piece_begin(&tx, row->id, a, piece, e) : OK;
+	if (rc == OK && !ours)
+		rc = row_over(&tx, row, e);
+	if (rc < 0)
 		return rc;
 	return store_commit(&tx, e);
 }

@@ -1,8 +1,12 @@
 /*
- * The inbox, the events seen, the cursors, and the control words, which act in the
- * transaction that records them.
+ * The inbox with its files, the events seen, the cursors, and the control words, which act
+ * in the transaction that records them.
  */
 #include "store/rows.h"
+
+#define BUSY_NOTICE                                                                            \
+	"Still working on what came before; your messages wait their turn. /stop ends it and " \
+	"drops them."
 
 /* *seen: the event is known; else it is now. */
 static int see_event(struct db *db, str channel, str event, bool *seen, struct err *e)
@@ -18,6 +22,73 @@ static int see_event(struct db *db, str channel, str event, bool *seen, struct e
 			    &inserted, e);
 	*seen = inserted == 0;
 	return rc;
+}
+
+static int add_files(struct db *db, int64_t id, const struct inbox_new *row, struct err *e)
+{
+	int rc = OK;
+
+	for (size_t i = 0; rc == OK && i < row->files_n; i++)
+		rc = db_run(db,
+			    "INSERT INTO attachments (inbox_id, kind, file, mime, bytes, "
+			    "created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+			    DB_ARGS(db_i64(id), db_text(row->files[i].kind),
+				    db_text(row->files[i].file), db_text(row->files[i].mime),
+				    db_i64(row->files[i].bytes), db_i64(clock_now_ms())),
+			    NULL, e);
+	return rc;
+}
+
+int inbox_files(struct tx *tx, struct inbox_row *row, struct arena *a, struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	struct attachment *list = NULL;
+	int rc = db_query(&r, tx_db(tx),
+			  "SELECT kind, file, mime, bytes FROM attachments WHERE inbox_id = ?1 "
+			  "ORDER BY id",
+			  DB_ARGS(db_i64(row->id)), e);
+
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		list = LIST_ROOM(a, list, row->files_n);
+		list[row->files_n++] = (struct attachment){
+			.kind = rows_text(&r, 0, a),
+			.file = rows_text(&r, 1, a),
+			.mime = rows_text(&r, 2, a),
+			.bytes = rows_i64(&r, 3),
+		};
+		rc = OK;
+	}
+	row->files = list;
+	return rc;
+}
+
+/* A further part of an album moves its turn on. */
+static int put_off_album(struct db *db, str session_id, str album, int64_t ready_at_ms,
+			 struct err *e)
+{
+	return db_run(db,
+		      "UPDATE inbox SET ready_at_ms = ?3 WHERE session_id = ?1 "
+		      "AND state = 'ready' AND album = ?2",
+		      DB_ARGS(db_text(session_id), db_text(album), db_i64(ready_at_ms)), NULL,
+		      e);
+}
+
+/* More rows wait than people expect: said once, until none waits any more. */
+static int tell_busy(struct tx *tx, str session_id, const struct inbox_new *row, struct err *e)
+{
+	const struct outbox_new notice = { .session_id = session_id,
+					   .channel = row->channel,
+					   .address = row->address,
+					   .kind = S("notice"),
+					   .text = S(BUSY_NOTICE) };
+	int64_t told = 0, id;
+	int rc = db_run(tx_db(tx),
+			"UPDATE sessions SET busy_told = 1 WHERE id = ?1 AND busy_told = 0 "
+			"AND (SELECT count(*) FROM (SELECT 1 FROM inbox WHERE session_id = ?1 "
+			"AND state = 'ready' LIMIT ?2 + 1)) > ?2",
+			DB_ARGS(db_text(session_id), db_i64(row->waiting_max)), &told, e);
+
+	return rc < 0 || told == 0 ? rc : store_outbox_add(tx, &notice, &id, e);
 }
 
 int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, struct err *e)
@@ -36,17 +107,26 @@ int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, str
 		rc = store_session_ensure(tx, row->channel, row->address, &a, &session, e);
 	if (rc < 0)
 		return rc;
+	int64_t now = clock_now_ms(), ready_at = row->album.n ? now + STORE_ALBUM_MS : 0;
+	if (row->album.n)
+		rc = put_off_album(db, session.id, row->album, ready_at, e);
+	if (rc < 0)
+		return rc;
 	rc = db_run(db,
 		    "INSERT INTO inbox (session_id, channel, address, kind, owner, sender, "
-		    "text, meta, reply_to, created_at_ms) "
-		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+		    "text, meta, reply_to, created_at_ms, album, ready_at_ms) "
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 		    DB_ARGS(db_text(session.id), db_text(row->channel), db_text(row->address),
 			    db_text(row->kind), db_text(row->owner), db_text(row->sender),
 			    db_text(row->text), db_text(row->meta), db_text(row->reply_to),
-			    db_i64(clock_now_ms())),
+			    db_i64(now), db_text(row->album), db_i64(ready_at)),
 		    NULL, e);
-	if (rc == OK)
-		*id = sqlite3_last_insert_rowid(db->h);
+	if (rc < 0)
+		return rc;
+	*id = sqlite3_last_insert_rowid(db->h);
+	rc = add_files(db, *id, row, e);
+	if (rc == OK && row->waiting_max > 0)
+		rc = tell_busy(tx, session.id, row, e);
 	return rc;
 }
 
@@ -150,6 +230,8 @@ int store_control(struct tx *tx, enum control what, str channel, str address, st
 	}
 	if (rc == OK)
 		rc = cancel_turn(db, session.id, a, &effect.turn_id, e);
+	if (rc == OK && effect.turn_id.n)
+		rc = approvals_close(tx, effect.turn_id, e);
 	if (rc == OK)
 		rc = db_run(db,
 			    "UPDATE inbox SET state = 'dropped' WHERE session_id = ?1 "

@@ -6,6 +6,17 @@
 
 #include "store/store.h"
 
+/* A file that came with a message: photo, ...  The channel writes and fsyncs it under
+ * <data_dir>/blobs/ before the row commits. */
+struct attachment {
+	str kind; /* photo */
+	str file; /* its name in the blob directory */
+	str mime;
+	int64_t bytes;
+};
+
+#define STORE_ALBUM_MS 1500 /* a turn waits this long for one more part of an album */
+
 struct inbox_new {
 	str channel, address;
 	str dedupe; /* the event (chat + message id, ...); "": none.  Kept seven days */
@@ -15,6 +26,11 @@ struct inbox_new {
 	str text; /* what the user said, valid UTF-8 */
 	str meta; /* JSON object text, "" none */
 	str reply_to; /* the channel's message id, "" none */
+	str album; /* parts with the same one in a session are one turn; "" none */
+	const struct attachment *files;
+	size_t files_n;
+	int64_t waiting_max; /* with more ready rows of the session than this the address gets one
+	                      * notice a burst, in the outbox; 0: never */
 };
 
 /* Insert one row, and the session when it is new.  *id is 0 when the channel has seen the

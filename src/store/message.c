@@ -97,6 +97,15 @@ static int set_title(struct tx *tx, const struct turn_row *t, str text, struct e
 		      DB_ARGS(db_text(str_of(t->session_id)), db_text(title)), NULL, e);
 }
 
+/* The rows of the turn that are in no message yet are in this one. */
+static int take_rows(struct tx *tx, str turn_id, int64_t seq, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "UPDATE inbox SET message_seq = ?2 WHERE turn_id = ?1 "
+		      "AND message_seq = 0",
+		      DB_ARGS(db_text(turn_id), db_i64(seq)), NULL, e);
+}
+
 int store_message_user(struct tx *tx, str turn_id, str wire, str text, str context,
 		       struct err *e)
 {
@@ -116,8 +125,9 @@ int store_message_user(struct tx *tx, str turn_id, str wire, str text, str conte
 		rc = set_title(tx, &t, text, e);
 	if (rc < 0)
 		return rc;
-	return db_run(tx_db(tx), "UPDATE turns SET first_seq = ?2 WHERE id = ?1",
-		      DB_ARGS(db_text(turn_id), db_i64(seq)), NULL, e);
+	rc = db_run(tx_db(tx), "UPDATE turns SET first_seq = ?2 WHERE id = ?1",
+		    DB_ARGS(db_text(turn_id), db_i64(seq)), NULL, e);
+	return rc < 0 ? rc : take_rows(tx, turn_id, seq, e);
 }
 
 int store_turn_step(struct tx *tx, str turn_id, const struct turn_step *step, struct err *e)

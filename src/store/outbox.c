@@ -7,25 +7,105 @@
 
 #define COLUMNS                                                                                \
 	"o.id, o.session_id, o.turn_id, o.channel, o.address, o.kind, o.text, o.reply_to, "    \
-	"o.state = 'raw', o.created_at_ms"
+	"o.state = 'raw', o.created_at_ms, o.live_id, o.approval_id"
+
+#define STOPPED "(stopped)"
+#define NO_ANSWER "(no answer)"
+
+/* The answer of a turn that was shown while it was made: its row is there.  *id stays 0 when
+ * nothing was reserved. */
+static int take_reserved(struct tx *tx, const struct outbox_new *row, int64_t *id,
+			 struct err *e)
+{
+	int rc = db_number(tx_db(tx),
+			   "UPDATE outbox SET state = 'raw', text = ?2, reply_to = ?3, "
+			   "owner = ?4, created_at_ms = ?5 WHERE turn_id = ?1 "
+			   "AND state = 'reserved' RETURNING id",
+			   DB_ARGS(db_text(row->turn_id), db_text(row->text),
+				   db_text(row->reply_to), db_text(row->owner),
+				   db_i64(clock_now_ms())),
+			   id, e);
+
+	return rc == E_NOENT ? OK : rc;
+}
 
 int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id, struct err *e)
 {
 	struct db *db = tx_db(tx);
-	int rc = db_run(db,
-			"INSERT INTO outbox (session_id, turn_id, channel, address, kind, "
-			"text, reply_to, owner, created_at_ms) "
-			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-			DB_ARGS(db_when(row->session_id.n, db_text(row->session_id)),
-				db_text(row->turn_id), db_text(row->channel),
-				db_text(row->address), db_text(row->kind), db_text(row->text),
-				db_text(row->reply_to), db_text(row->owner),
-				db_i64(clock_now_ms())),
-			NULL, e);
+	int64_t reserved = 0;
+	int rc = OK;
 
+	if (row->turn_id.n && str_eq(row->kind, S("reply")))
+		rc = take_reserved(tx, row, &reserved, e);
+	if (rc < 0 || reserved) {
+		*id = reserved;
+		return rc;
+	}
+	rc = db_run(db,
+		    "INSERT INTO outbox (session_id, turn_id, channel, address, kind, "
+		    "text, reply_to, owner, approval_id, created_at_ms) "
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+		    DB_ARGS(db_when(row->session_id.n, db_text(row->session_id)),
+			    db_text(row->turn_id), db_text(row->channel), db_text(row->address),
+			    db_text(row->kind), db_text(row->text), db_text(row->reply_to),
+			    db_text(row->owner), db_text(row->approval_id),
+			    db_i64(clock_now_ms())),
+		    NULL, e);
 	if (rc == OK)
 		*id = sqlite3_last_insert_rowid(db->h);
 	return rc;
+}
+
+/* The turn ended while its first live message was under way: an answer that nobody has begun
+ * to send can still take that message over. */
+static int adopt_live(struct db *db, str turn_id, str remote_id, struct err *e)
+{
+	int64_t changed = 0;
+	int rc = db_run(db,
+			"UPDATE outbox SET live_id = ?2 WHERE turn_id = ?1 AND kind = 'reply' "
+			"AND state = 'raw' AND sender = '' AND live_id = ''",
+			DB_ARGS(db_text(turn_id), db_text(remote_id)), &changed, e);
+
+	if (rc == OK && changed == 0)
+		return err_set(e, E_NOENT, "the turn is over");
+	return rc;
+}
+
+int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, str session_id,
+			 str remote_id, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	int64_t open = 0;
+
+	if (!turn_id.n || !remote_id.n)
+		return tx_refuse(tx, e, E_INVAL, "no turn or no message to reserve for");
+	int rc = db_number(db,
+			   "SELECT count(*) FROM turns WHERE id = ?1 "
+			   "AND state IN ('ready', 'running', 'parked')",
+			   DB_ARGS(db_text(turn_id)), &open, e);
+	if (rc < 0)
+		return rc;
+	if (!open)
+		return adopt_live(db, turn_id, remote_id, e);
+	return db_run(db,
+		      "INSERT INTO outbox (session_id, turn_id, channel, address, kind, text, "
+		      "live_id, state, created_at_ms) VALUES (?1, ?2, ?3, ?4, 'reply', '', ?5, "
+		      "'reserved', ?6) ON CONFLICT (turn_id) WHERE state = 'reserved' "
+		      "DO UPDATE SET live_id = excluded.live_id",
+		      DB_ARGS(db_when(session_id.n, db_text(session_id)), db_text(turn_id),
+			      db_text(channel), db_text(address), db_text(remote_id),
+			      db_i64(clock_now_ms())),
+		      NULL, e);
+}
+
+int outbox_close_reserved(struct tx *tx, str turn_id, bool done, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "UPDATE outbox SET state = 'raw', text = ?2, created_at_ms = ?3 "
+		      "WHERE turn_id = ?1 AND state = 'reserved'",
+		      DB_ARGS(db_text(turn_id), db_text(done ? S(NO_ANSWER) : S(STOPPED)),
+			      db_i64(clock_now_ms())),
+		      NULL, e);
 }
 
 static void read_row(struct outbox_row *out, const struct rows *r, struct arena *a)
@@ -41,6 +121,8 @@ static void read_row(struct outbox_row *out, const struct rows *r, struct arena 
 		.reply_to = rows_text(r, 7, a),
 		.raw = rows_i64(r, 8) != 0,
 		.created_at_ms = rows_i64(r, 9),
+		.live_id = rows_text(r, 10, a),
+		.approval_id = rows_text(r, 11, a),
 	};
 }
 
@@ -138,10 +220,11 @@ int store_outbox_split(struct tx *tx, int64_t outbox_id, const struct piece_new 
 	for (size_t i = 0; rc == OK && i < n; i++)
 		rc = db_run(db,
 			    "INSERT INTO pieces (outbox_id, idx, method, body, plain, "
-			    "updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+			    "remote_id, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 			    DB_ARGS(db_i64(outbox_id), db_i64((int64_t)i + 1),
 				    db_text(pieces[i].method), db_text(pieces[i].body),
-				    db_text(pieces[i].plain), db_i64(clock_now_ms())),
+				    db_text(pieces[i].plain), db_text(pieces[i].remote_id),
+				    db_i64(clock_now_ms())),
 			    NULL, e);
 	return rc == OK ? close_if_over(tx, outbox_id, e) : rc;
 }
@@ -170,7 +253,8 @@ int store_piece_begin(struct tx *tx, int64_t outbox_id, struct arena *a, struct 
 			      "updated_at_ms = ?2 WHERE state = 'ready' AND id = "
 			      "(SELECT id FROM pieces WHERE outbox_id = ?1 "
 			      "AND state IN ('ready', 'sending') ORDER BY idx LIMIT 1) "
-			      "RETURNING id, outbox_id, idx, method, body, plain, attempts",
+			      "RETURNING id, outbox_id, idx, method, body, plain, attempts, "
+			      "remote_id",
 			      DB_ARGS(db_i64(outbox_id), db_i64(clock_now_ms())), e);
 	if (rc == OK)
 		rc = rows_next(&r, e);
@@ -187,6 +271,7 @@ int store_piece_begin(struct tx *tx, int64_t outbox_id, struct arena *a, struct 
 		.body = rows_text(&r, 4, a),
 		.plain = rows_text(&r, 5, a),
 		.attempts = (int)rows_i64(&r, 6),
+		.remote_id = rows_text(&r, 7, a),
 	};
 	return OK;
 }
@@ -211,16 +296,18 @@ int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str rem
 		    str error, int64_t not_before_at_ms, struct err *e)
 {
 	static const char *const states[] = {
-		[PIECE_SENT] = "sent",
-		[PIECE_RETRY] = "ready",
-		[PIECE_UNKNOWN] = "unknown",
-		[PIECE_DEAD] = "dead",
+		[PIECE_SENT] = "sent", [PIECE_RETRY] = "ready", [PIECE_UNKNOWN] = "unknown",
+		[PIECE_DEAD] = "dead", [PIECE_FAULT] = "fault",
 	};
 	int64_t row;
+	/* A piece that goes again gives the number of its row, the others the negative one. */
 	int rc = db_number(tx_db(tx),
-			   "UPDATE pieces SET state = ?2, error = ?4, updated_at_ms = ?5, "
+			   "UPDATE pieces SET error = ?4, updated_at_ms = ?5, "
+			   "state = iif(?2 <> 'fault', ?2, iif(faults = 0, 'ready', 'dead')), "
+			   "faults = faults + (?2 = 'fault'), "
 			   "remote_id = iif(?3 = '', remote_id, ?3) "
-			   "WHERE id = ?1 AND state = 'sending' RETURNING outbox_id",
+			   "WHERE id = ?1 AND state = 'sending' "
+			   "RETURNING iif(state = 'ready', outbox_id, -outbox_id)",
 			   DB_ARGS(db_i64(piece_id), db_text(str_of(states[end])),
 				   db_text(remote_id), db_text(error), db_i64(clock_now_ms())),
 			   &row, e);
@@ -230,8 +317,18 @@ int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str rem
 				 (long long)piece_id);
 	if (rc < 0)
 		return rc;
-	return end == PIECE_RETRY ? put_off(tx, row, not_before_at_ms, e)
-				  : close_if_over(tx, row, e);
+	return row > 0 ? put_off(tx, row, not_before_at_ms, e) : close_if_over(tx, -row, e);
+}
+
+int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e)
+{
+	int64_t n = 0;
+	int rc = db_number(tx_db(tx),
+			   "SELECT count(*) FROM outbox WHERE id = ?1 AND sender = ?2",
+			   DB_ARGS(db_i64(outbox_id), db_text(store_owner(tx->s))), &n, e);
+
+	*held = n > 0;
+	return rc;
 }
 
 int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e)
@@ -246,6 +343,54 @@ int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e)
 			    "UPDATE outbox SET sender = '' WHERE id = ?1 AND sender = ?2",
 			    DB_ARGS(db_i64(outbox_id), db_text(store_owner(tx->s))), NULL, e);
 	return rc == OK ? close_if_over(tx, outbox_id, e) : rc;
+}
+
+/* Unknown parts of answers at an address; "" all of the channel. */
+#define UNKNOWN_AT                                                                             \
+	"state = 'unknown' AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = outbox_id "         \
+	"AND o.channel = ?1 AND (o.address = ?2 OR ?2 = '') AND o.kind = 'reply' "             \
+	"AND o.owner = '')"
+
+int store_outbox_tell(struct tx *tx, str channel, str address, bool *missing, struct err *e)
+{
+	int64_t n = 0;
+	int rc = db_run(tx_db(tx), "UPDATE pieces SET told = 1 WHERE told = 0 AND " UNKNOWN_AT,
+			DB_ARGS(db_text(channel), db_text(address)), &n, e);
+
+	*missing = n > 0;
+	return rc;
+}
+
+int store_outbox_partial(struct tx *tx, int64_t outbox_id, bool *partial, struct err *e)
+{
+	int64_t n = 0;
+	int rc = db_number(
+		tx_db(tx),
+		"SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'dead' "
+		"AND kind = 'reply') AND EXISTS (SELECT 1 FROM pieces "
+		"WHERE outbox_id = ?1 AND state IN ('sent', 'unknown'))",
+		DB_ARGS(db_i64(outbox_id)), &n, e);
+
+	*partial = n > 0;
+	return rc;
+}
+
+int store_outbox_resend(struct tx *tx, str channel, str address, int64_t *n, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	struct db_arg args[] = { db_text(channel), db_text(address), db_i64(clock_now_ms()) };
+	int rc = db_run(db,
+			"UPDATE outbox SET state = 'ready', finished_at_ms = NULL "
+			"WHERE state IN ('done', 'dead') AND id IN (SELECT outbox_id "
+			"FROM pieces WHERE " UNKNOWN_AT ")",
+			args, 2, NULL, e);
+
+	if (rc == OK)
+		rc = db_run(db,
+			    "UPDATE pieces SET state = 'ready', told = 0, faults = 0, "
+			    "updated_at_ms = ?3 WHERE " UNKNOWN_AT,
+			    args, 3, n, e);
+	return rc;
 }
 
 int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e)

@@ -2,7 +2,7 @@
  * store/outbox: the one door out.  Rows are raw until, in one transaction before the first
  * send, they become pieces; pieces are never split again.
  *
- *	row    raw -> ready -> done | dead | dropped
+ *	row    (reserved ->) raw -> ready -> done | dead | dropped
  *	piece  ready -> sending -> sent | unknown | dead
  */
 #ifndef STORE_OUTBOX_H
@@ -18,19 +18,33 @@ struct outbox_new {
 	str text; /* Markdown source */
 	str reply_to;
 	str owner; /* "": any daemon; else this instance delivers it (cli) */
+	str approval_id; /* of kind approval */
 };
+
+/* A reply takes over the reserved row of its turn, when there is one. */
 int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id,
 		     struct err *e) MUSTUSE;
+
+/* The first message that shows the answer while it is made was sent: a row stands for the
+ * answer from now on, which becomes an edit of that message.  Never delivered by itself; a
+ * turn that ends without an answer makes it say so.  Again for the same turn: the row names
+ * the new message.  E_NOENT: the turn is over and its answer needs a message of its own, so
+ * the channel deletes this one. */
+int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, str session_id,
+			 str remote_id, struct err *e) MUSTUSE;
 
 struct piece_new {
 	str method; /* send, edit, photo, document */
 	str body; /* as sent (HTML, ANSI-free text) */
 	str plain; /* its plain source */
+	str remote_id; /* of an edit: the message it changes */
 };
 
 struct outbox_row {
 	int64_t id;
 	str session_id, turn_id, channel, address, kind, text, reply_to;
+	str live_id; /* the message that showed the answer while it was made, "" none */
+	str approval_id; /* of kind approval */
 	bool raw;
 	int64_t created_at_ms;
 };
@@ -38,6 +52,7 @@ struct outbox_row {
 struct piece {
 	int64_t id, outbox_id, order;
 	str method, body, plain;
+	str remote_id; /* of an edit */
 	int attempts; /* sends begun, this one included */
 };
 
@@ -65,14 +80,31 @@ enum piece_end {
 	PIECE_RETRY, /* provably unsent: ready again; its address waits until the given time */
 	PIECE_UNKNOWN, /* may have arrived: not sent again by itself */
 	PIECE_DEAD, /* refused for good */
+	PIECE_FAULT, /* the other side's own trouble: once more at the given time, then dead */
 };
 /* E_INVAL: the piece is not sending. */
 int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str remote_id,
 		    str error, int64_t not_before_at_ms, struct err *e) MUSTUSE;
 
+/* Is a row still in flight here?  Not when its last piece is over, or one was put off. */
+int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e) MUSTUSE;
+
 /* No longer in flight here.  A piece that is still sending becomes unknown: it may have
  * arrived. */
 int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e) MUSTUSE;
+
+/* Is a part of an earlier answer unknown, and the address not told yet?  From now on it is. */
+int store_outbox_tell(struct tx *tx, str channel, str address, bool *missing,
+		      struct err *e) MUSTUSE;
+
+/* A row is over, and only a part of it arrived. */
+int store_outbox_partial(struct tx *tx, int64_t outbox_id, bool *partial,
+			 struct err *e) MUSTUSE;
+
+/* /resend: the unknown pieces of an address ("": of the whole channel) are to be sent again;
+ * *n: how many. */
+int store_outbox_resend(struct tx *tx, str channel, str address, int64_t *n,
+			struct err *e) MUSTUSE;
 
 /* Rows not yet done of an owner's or any daemon's (""), for drain and status. */
 int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e) MUSTUSE;

@@ -4,6 +4,7 @@
 #ifndef STORE_ROWS_H
 #define STORE_ROWS_H
 
+#include "store/approval.h"
 #include "store/inbox.h"
 #include "store/internal.h"
 #include "store/outbox.h"
@@ -81,8 +82,19 @@ int turn_close(struct tx *tx, str turn_id, const struct turn_row *t,
 
 /* --- outbox.c --- */
 
+/* A turn is over: what was reserved for its answer says that there is none. */
+int outbox_close_reserved(struct tx *tx, str turn_id, bool done, struct err *e) MUSTUSE;
+
 /* Let go what a dead owner was delivering; drop what was for itself. */
 int outbox_recover(struct tx *tx, str owner, struct err *e) MUSTUSE;
+
+/* --- approval.c --- */
+
+/* A turn is over or is to end: no answer to its questions counts any more. */
+int approvals_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
+/* --- inbox.c --- */
+int inbox_files(struct tx *tx, struct inbox_row *row, struct arena *a, struct err *e) MUSTUSE;
 
 /* --- state.c --- */
 enum usage_kind { USAGE_TURN, USAGE_TOOL_CALL };

@@ -34,6 +34,16 @@ int store_session_list(struct store *s, int64_t limit, struct arena *a, struct s
  * is running or parked. */
 int store_session_remove(struct tx *tx, str id, struct err *e) MUSTUSE;
 
+/* An address became another one (a group turned into a supergroup): its session, with what
+ * waits in inbox, outbox and approvals, goes there, and so does every thread of it
+ * ("from:thread").  Where the new address has a conversation already, only what waits goes.
+ * Again: fine. */
+int store_address_move(struct tx *tx, str channel, str from, str to, struct err *e) MUSTUSE;
+
+/* The address that became this one; E_NOENT none did. */
+int store_address_origin(struct store *s, str channel, str address, struct arena *a,
+			 str *origin, struct err *e) MUSTUSE;
+
 /* The prompt of later turns begins at seq: what a context-length refusal taught. */
 int store_session_cut(struct tx *tx, str id, int64_t from_seq, struct err *e) MUSTUSE;
 

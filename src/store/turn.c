@@ -39,33 +39,66 @@ static int claim_ready(struct tx *tx, str only, struct arena *a, str *id, struct
 	return rc;
 }
 
-/* The oldest row whose session is free. */
-static int find_row(struct tx *tx, str only, struct arena *a, int64_t *row, str *session_id,
-		    struct err *e)
+struct found {
+	int64_t row;
+	str session_id, album;
+};
+
+/* The oldest row whose session is free.  An album that may still grow holds up what came
+ * after it. */
+static int find_row(struct tx *tx, str only, struct arena *a, struct found *out, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc =
 		db_query(&r, tx_db(tx),
-			 "SELECT i.id, i.session_id FROM inbox i WHERE i.state = 'ready' "
-			 "AND i.owner = ?1 AND NOT EXISTS (SELECT 1 FROM turns t "
+			 "SELECT i.id, i.session_id, i.album FROM inbox i "
+			 "WHERE i.state = 'ready' AND i.owner = ?1 AND i.ready_at_ms <= ?2 "
+			 "AND NOT EXISTS (SELECT 1 FROM turns t "
 			 "WHERE t.session_id = i.session_id "
-			 "AND t.state IN ('ready', 'running', 'parked')) ORDER BY i.id LIMIT 1",
-			 DB_ARGS(db_text(only)), e);
+			 "AND t.state IN ('ready', 'running', 'parked')) "
+			 "AND NOT EXISTS (SELECT 1 FROM inbox o INDEXED BY inbox_waiting "
+			 "WHERE o.state = 'ready' AND o.ready_at_ms > 0 AND o.ready_at_ms > ?2 "
+			 "AND o.session_id = i.session_id AND o.id < i.id) "
+			 "ORDER BY i.id LIMIT 1",
+			 DB_ARGS(db_text(only), db_i64(clock_now_ms())), e);
 
 	if (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*row = rows_i64(&r, 0);
-		*session_id = rows_text(&r, 1, a);
+		out->row = rows_i64(&r, 0);
+		out->session_id = rows_text(&r, 1, a);
+		out->album = rows_text(&r, 2, a);
 		return OK;
 	}
 	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing to do");
 }
 
+/* The row, or all parts of its album; and the burst of waiting rows may be over. */
+static int claim_rows(struct tx *tx, const struct found *f, str turn_id, struct err *e)
+{
+	int rc = db_run(tx_db(tx),
+			"UPDATE inbox SET state = 'claimed', turn_id = ?2 WHERE id = ?1",
+			DB_ARGS(db_i64(f->row), db_text(turn_id)), NULL, e);
+
+	if (rc == OK && f->album.n)
+		rc = db_run(
+			tx_db(tx),
+			"UPDATE inbox SET state = 'claimed', turn_id = ?3 "
+			"WHERE session_id = ?1 AND state = 'ready' AND album = ?2",
+			DB_ARGS(db_text(f->session_id), db_text(f->album), db_text(turn_id)),
+			NULL, e);
+	if (rc == OK)
+		rc = db_run(tx_db(tx),
+			    "UPDATE sessions SET busy_told = 0 WHERE id = ?1 AND busy_told = 1 "
+			    "AND NOT EXISTS (SELECT 1 FROM inbox WHERE session_id = ?1 "
+			    "AND state = 'ready')",
+			    DB_ARGS(db_text(f->session_id)), NULL, e);
+	return rc;
+}
+
 static int claim_new(struct tx *tx, str only, struct arena *a, str *id, struct err *e)
 {
 	char fresh[ID_LEN + 1];
-	str session_id = S("");
-	int64_t row = 0;
-	int rc = find_row(tx, only, a, &row, &session_id, e);
+	struct found f = { 0 };
+	int rc = find_row(tx, only, a, &f, e);
 
 	if (rc < 0)
 		return rc;
@@ -74,13 +107,11 @@ static int claim_new(struct tx *tx, str only, struct arena *a, str *id, struct e
 		    "INSERT INTO turns (id, session_id, state, epoch, only_owner, owner, "
 		    "started_at_ms, updated_at_ms) SELECT ?1, id, 'running', epoch, ?3, ?4, "
 		    "?5, ?5 FROM sessions WHERE id = ?2",
-		    DB_ARGS(db_text(str_of(fresh)), db_text(session_id), db_text(only),
+		    DB_ARGS(db_text(str_of(fresh)), db_text(f.session_id), db_text(only),
 			    db_text(store_owner(tx->s)), db_i64(clock_now_ms())),
 		    NULL, e);
 	if (rc == OK)
-		rc = db_run(tx_db(tx),
-			    "UPDATE inbox SET state = 'claimed', turn_id = ?2 WHERE id = ?1",
-			    DB_ARGS(db_i64(row), db_text(str_of(fresh))), NULL, e);
+		rc = claim_rows(tx, &f, str_of(fresh), e);
 	*id = arena_dup(a, str_of(fresh));
 	return rc;
 }
@@ -110,6 +141,8 @@ static int load_rows(struct turn *out, struct tx *tx, struct arena *a, struct er
 		rc = OK;
 	}
 	out->rows = list;
+	for (size_t i = 0; rc == OK && i < out->rows_n; i++)
+		rc = inbox_files(tx, &list[i], a, e);
 	if (rc < 0 || out->rows_n == 0)
 		return rc;
 	out->kind = list[0].kind;
@@ -125,7 +158,7 @@ static int load_turn(struct turn *out, struct tx *tx, struct arena *a, struct er
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc = db_query(&r, tx_db(tx),
 			  "SELECT session_id, epoch, attempts, first_seq <> 0, started_at_ms, "
-			  "only_owner "
+			  "only_owner, no_images "
 			  "FROM turns WHERE id = ?1",
 			  DB_ARGS(db_text(out->id)), e);
 
@@ -138,6 +171,7 @@ static int load_turn(struct turn *out, struct tx *tx, struct arena *a, struct er
 	out->resumed = rows_i64(&r, 3) != 0;
 	out->started_at_ms = rows_i64(&r, 4);
 	out->owner = rows_text(&r, 5, a);
+	out->no_images = rows_i64(&r, 6) != 0;
 	rc = session_load(tx_db(tx), rows_text(&r, 0, a), a, &out->session, e);
 	return rc < 0 ? rc : load_rows(out, tx, a, e);
 }
@@ -216,6 +250,10 @@ int turn_close(struct tx *tx, str turn_id, const struct turn_row *t,
 		rc = add_note(tx, turn_id, t, f->note, e);
 	if (rc == OK)
 		rc = close_row(tx, turn_id, f, e);
+	if (rc == OK)
+		rc = outbox_close_reserved(tx, turn_id, f->end == TURN_DONE, e);
+	if (rc == OK)
+		rc = approvals_close(tx, turn_id, e);
 	if (rc == OK)
 		rc = db_run(tx_db(tx),
 			    "UPDATE inbox SET state = 'done' WHERE turn_id = ?1 "

@@ -13,12 +13,15 @@
 #ifndef STORE_TURN_H
 #define STORE_TURN_H
 
+#include "store/inbox.h"
 #include "store/message.h"
 #include "store/session.h"
 
 struct inbox_row {
 	int64_t id;
 	str channel, address, kind, sender, text, meta, reply_to;
+	const struct attachment *files;
+	size_t files_n;
 	int64_t created_at_ms;
 };
 
@@ -31,6 +34,7 @@ struct turn {
 	str owner; /* "": any daemon's; else the instance it is reserved for (cli) */
 	int attempts; /* claims since the last journaled step, this one included */
 	bool resumed; /* it has rows from an earlier run */
+	bool no_images; /* the model refused them in this turn */
 	int64_t started_at_ms;
 	const struct inbox_row *rows; /* the set it consumes */
 	size_t rows_n;
@@ -71,7 +75,9 @@ struct turn_finish {
  * doomed: finish it as TURN_CANCELED in a new one.  The other ends need only that this process
  * runs the turn (else E_CANCELED); calls without a result become canceled or in doubt, with
  * their messages.  E_INVAL: TURN_DONE with such calls, HISTORY_NOTE without note.  Its inbox
- * rows become done.  Outbox rows are added by the caller in the same transaction. */
+ * rows become done, and no answer to a question of it counts any more.  Outbox rows are added by
+ * the caller in the same transaction, before this: a reserved row that is left then says that
+ * there is no answer. */
 int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_finish *f,
 		      struct err *e) MUSTUSE;
 

@@ -60,7 +60,8 @@ static void on_end(void *arg)
 	bell_ring(&b->end);
 }
 
-static bool command(void *arg, str channel, str address, str text, struct arena *a, str *reply)
+static bool command(void *arg, str channel, str address, str sender, str text, struct arena *a,
+		    str *reply)
 {
 	if (!str_eq(text, S("/status")))
 		return false;
@@ -290,7 +291,7 @@ static enum send_end answer(struct booth *b, const char *text)
 
 static void live(struct booth *b, enum live_kind kind, const char *text)
 {
-	b->c->live(b->c, S("local"), kind, str_of(text));
+	b->c->live(b->c, S("turn"), S("local"), kind, str_of(text));
 }
 
 static void expect(struct booth *b, const char *text)

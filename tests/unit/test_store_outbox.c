@@ -40,9 +40,9 @@ static str next_text(struct world *w)
 
 static void split(struct world *w, int64_t id, size_t n)
 {
-	static const struct piece_new pieces[] = { { S("send"), S("<b>1"), S("1") },
-						   { S("photo"), S("<b>2"), S("2") },
-						   { S("edit"), S("<b>3"), S("3") } };
+	static const struct piece_new pieces[] = { { S("send"), S("<b>1"), S("1"), S("") },
+						   { S("photo"), S("<b>2"), S("2"), S("") },
+						   { S("edit"), S("<b>3"), S("3"), S("m7") } };
 	struct tx tx = world_begin(w);
 
 	ok(w, store_outbox_split(&tx, id, pieces, n, &w->e));

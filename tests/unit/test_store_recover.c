@@ -255,7 +255,8 @@ static void die_sending(struct world *w, struct store *s)
 	    store_outbox_next(&tx, S("test"), S(""), &w->a, &row, &wake, &w->e) < 0)
 		_exit(1);
 	if (row.raw &&
-	    store_outbox_split(&tx, row.id, &(struct piece_new){ S("send"), S("b"), S("b") }, 1,
+	    store_outbox_split(&tx, row.id,
+			       &(struct piece_new){ S("send"), S("b"), S("b"), S("") }, 1,
 			       &w->e) < 0)
 		_exit(2);
 	if (store_piece_begin(&tx, row.id, &w->a, &piece, &w->e) < 0 ||

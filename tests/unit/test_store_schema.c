@@ -195,8 +195,9 @@ static void whole_turn(struct world *w)
 	world_finish(w, &t);
 	tx = world_begin(w);
 	ok(w, store_outbox_next(&tx, S("test"), S(""), &w->a, &row, &wake, &w->e));
-	ok(w, store_outbox_split(&tx, row.id, &(struct piece_new){ S("send"), S("a"), S("a") },
-				 1, &w->e));
+	ok(w, store_outbox_split(&tx, row.id,
+				 &(struct piece_new){ S("send"), S("a"), S("a"), S("") }, 1,
+				 &w->e));
 	ok(w, store_piece_begin(&tx, row.id, &w->a, &piece, &w->e));
 	ok(w, store_piece_end(&tx, piece.id, PIECE_SENT, S("1"), S(""), 0, &w->e));
 	assert_int_equal(E_NOENT,
