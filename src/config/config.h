@@ -98,10 +98,19 @@ struct log_cfg {
 	str level, format, file;
 };
 
+struct telegram_group_cfg {
+	bool any; /* "*": what no other entry names */
+	int64_t id;
+	bool require_mention;
+	struct i64_list allow_from; /* empty: the channel's */
+};
+
 struct telegram_cfg {
 	bool enabled;
-	str token, api_base_url;
+	str token, api_base_url; /* "": Telegram's own */
 	struct i64_list allow_from;
+	const struct telegram_group_cfg *groups;
+	size_t groups_n;
 };
 
 /* The effective value of one row of the option table, for showing. */

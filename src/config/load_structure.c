@@ -117,13 +117,38 @@ static void check_ids(struct loader *l, const struct input *in, const struct yam
 			refuse(l, in, m, "allow_from", "must be a list of whole numbers");
 }
 
+/* An entry that passed the checks.  Who leaves require_mention out gets it. */
+static struct telegram_group_cfg group(struct loader *l, const struct yaml *g)
+{
+	const struct yaml *list = yaml_get(g, S("allow_from"));
+	struct telegram_group_cfg out = { .any = str_eq(g->key, S("*")),
+					  .require_mention = true };
+	int64_t *v;
+	size_t n = 0;
+
+	(void)str_i64(g->key, &out.id);
+	(void)value_bool(member(g, "require_mention"), &out.require_mention);
+	if (!list || list->kind != YAML_LIST)
+		return out;
+	v = NEWN(l->keep, int64_t, list->n + 1);
+	for (const struct yaml *m = list->child; m; m = m->next)
+		if (m->kind == YAML_SCALAR && str_i64(str_trim(m->text), &v[n]))
+			n++;
+	out.allow_from = (struct i64_list){ v, n };
+	return out;
+}
+
 static void groups(struct loader *l, const struct input *in, const struct yaml *root)
 {
 	static const struct members may = { { "require_mention", "allow_from" } };
+	struct telegram_group_cfg *out = NEWN(l->keep, struct telegram_group_cfg, root->n + 1);
+	struct telegram_cfg *cfg = &l->c->telegram;
 	const struct yaml *list;
 	int64_t id;
 	bool is;
 
+	cfg->groups = out;
+	cfg->groups_n = 0;
 	for (const struct yaml *g = root->child; g; g = g->next) {
 		str mention = member(g, "require_mention");
 
@@ -139,6 +164,7 @@ static void groups(struct loader *l, const struct input *in, const struct yaml *
 			refuse(l, in, g, "require_mention", "must be true or false");
 		if ((list = yaml_get(g, S("allow_from"))))
 			check_ids(l, in, list);
+		out[cfg->groups_n++] = group(l, g);
 	}
 }
 

@@ -380,6 +380,38 @@ static void impossible_places_are_named(void **state)
 	}
 }
 
+static void groups_are_read_with_their_own_lists(void **state)
+{
+	SCOPED(loaded_free) struct loaded l;
+	const struct telegram_cfg *t;
+
+	load(&l, &chat,
+	     VARS(LLM, "DATA_DIR=$H", "TELEGRAM_ALLOWED_USERS=1, 9007199254740993",
+		  "GANTRY_CHANNELS_TELEGRAM_GROUPS={\"-1009007199254740993\": {}, "
+		  "\"*\": {require_mention: no, allow_from: [5, 9007199254740995]}}"));
+	assert_int_equal(l.rc, OK);
+	t = &l.c->telegram;
+	assert_int_equal(t->allow_from.v[1], 9007199254740993);
+	assert_int_equal(t->groups_n, 2);
+	assert_int_equal(t->groups[0].id, -1009007199254740993);
+	assert_false(t->groups[0].any);
+	assert_true(t->groups[0].require_mention);
+	assert_int_equal(t->groups[0].allow_from.n, 0);
+	assert_true(t->groups[1].any);
+	assert_false(t->groups[1].require_mention);
+	assert_int_equal(t->groups[1].allow_from.v[1], 9007199254740995);
+}
+
+static void without_a_file_groups_need_no_mention(void **state)
+{
+	SCOPED(loaded_free) struct loaded l;
+
+	load(&l, &chat, VARS(LLM, "DATA_DIR=$H"));
+	assert_int_equal(l.c->telegram.groups_n, 1);
+	assert_true(l.c->telegram.groups[0].any);
+	assert_false(l.c->telegram.groups[0].require_mention);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, make_home, remove_home)
@@ -396,6 +428,8 @@ int main(void)
 		T(without_data_only_a_person_gets_their_own_directories),
 		T(relative_and_home_paths_become_absolute),
 		T(impossible_places_are_named),
+		T(groups_are_read_with_their_own_lists),
+		T(without_a_file_groups_need_no_mention),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
