@@ -5,7 +5,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness.fixtures import gantry, mcp, model, processes_of  # noqa: E402,F401
+from harness.bot import bot, chats_of  # noqa: E402,F401
+from harness.fixtures import gantry, mcp, model  # noqa: E402,F401
 
 import pytest  # noqa: E402
 
@@ -16,9 +17,9 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
     if report.when == "call" and report.failed:
-        text = processes_of(item)
+        text = chats_of(item)
         if text:
-            report.sections.append(("processes", text[-20000:]))
+            report.sections.append(("processes", text[-30000:]))
 
 
 def pytest_configure(config):
