@@ -20,7 +20,9 @@ struct turn_io {
 	void *arg;
 	void (*on_text)(void *arg, str answer_so_far); /* the turn's thread */
 	void (*on_trace)(void *arg, str line); /* any thread */
+	void (*on_outbox)(void *arg); /* a row was added before the turn's end */
 	struct approver *approver;
+	bool parks; /* questions are rows, and the turn is parked until they are answered */
 };
 
 struct agent_opt {
@@ -42,7 +44,8 @@ void agent_close(struct agent *ag);
 int agent_reload(struct agent *ag, struct config *cfg, struct err *e) MUSTUSE;
 
 /* Run a claimed turn to its end: answer and outbox row (kind reply) are committed.  OK: the
- * turn is finished, whatever became of it.  E_CANCELED: shutdown; it was released and will
+ * turn is finished, whatever became of it, or parked (an answer makes it ready, to be claimed
+ * again).  E_CANCELED: shutdown; it was released and will
  * be resumed.  Other codes: the database failed; the rows say how far it came. */
 int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io *io,
 		   const struct cancel *c, struct err *e) MUSTUSE;

@@ -1,7 +1,8 @@
 /*
  * The tool calls of a round.  Those that may run do so at once, side by side, each on a
  * thread of its own that journals its own result; those that have to be asked about are
- * asked one after the other meanwhile.  A result is committed as soon as it is there, so a
+ * asked one after the other meanwhile; where the answers are rows, all are asked, and the turn
+ * is parked when nothing else is left to do.  A result is committed as soon as it is there, so a
  * crash between two results loses neither.
  */
 #include "agent/run.h"
@@ -136,15 +137,24 @@ static void *slot_main(void *arg)
 	return NULL;
 }
 
-/* Ask about a planned call; afterwards it is running, or has its refusal journaled. */
+static bool open_call(const struct call *c)
+{
+	return c->state == CALL_PLANNED || c->state == CALL_RUNNING;
+}
+
+/* Ask about a planned call; afterwards it is running, or has its refusal journaled, or waits
+ * for an answer and is planned still. */
 static int ask(struct slot *s, struct arena *ra, struct err *e)
 {
 	struct run *r = s->r;
 	struct approver *by = r->io && r->io->approver ? r->io->approver : &approver_deny_all;
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc = tools_ask(r->ag->opt.tools, s->spec, s->call, by, ra, r->token, e);
+	bool parks = r->io && r->io->parks;
+	int rc = parks ? run_question(r, s->spec, s->call, ra, e)
+		       : tools_ask(r->ag->opt.tools, s->spec, s->call, by, ra, r->token, e);
 
-	if (rc < 0)
+	/* Answered in rows: it was started in the same commit. */
+	if (rc < 0 || (parks && open_call(s->call)))
 		return rc;
 	if (s->call->state != CALL_RUNNING)
 		return journal_result(s, ra, e);
@@ -186,11 +196,6 @@ static int admit_again(struct slot *s, struct arena *ra, struct err *e)
 		return store_commit(&tx, e);
 	}
 	return OK;
-}
-
-static bool open_call(const struct call *c)
-{
-	return c->state == CALL_PLANNED || c->state == CALL_RUNNING;
 }
 
 /* One window of at most PARALLEL calls. */
@@ -249,5 +254,5 @@ int run_calls(struct run *r, struct arena *ra, struct err *e)
 			rc = cancel_check(r->token, e);
 	}
 	r->perf.tool_ms += clock_mono_ms() - began;
-	return rc;
+	return rc == OK && r->waits ? run_park(r, e) : rc;
 }

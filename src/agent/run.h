@@ -55,6 +55,9 @@ struct run {
 	str nudge; /* trailing note for the next request only, "" none */
 	str prose; /* latest prose beside tool calls */
 
+	bool waits; /* questions of it are open */
+	bool parked; /* it is not ours any more */
+
 	bool done; /* the answer is there: */
 	str text, wire;
 	enum model_finish finish;
@@ -66,6 +69,13 @@ struct run {
 
 /* calls.c: ask for, run and journal every call of the turn that has no result yet. */
 int run_calls(struct run *r, struct arena *ra, struct err *e) MUSTUSE;
+/* question.c: a PLANNED call of a turn that parks: with its answer it is RUNNING or has its
+ * refusal (not journaled yet); else it is asked about, and r->waits is set. */
+int run_question(struct run *r, const struct tool_spec *spec, struct call *call,
+		 struct arena *ra, struct err *e) MUSTUSE;
+/* Give the worker back until an answer comes, unless one came meanwhile. */
+int run_park(struct run *r, struct err *e) MUSTUSE;
+
 /* The tool message of a result, with the budget note where one is due. */
 str run_result_wire(const struct run *r, struct arena *ra, const struct call *call, bool last);
 

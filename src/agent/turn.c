@@ -192,6 +192,8 @@ static int conclude(struct run *r, int rc, const struct model_failure *fail, str
 	enum cancel_reason why = cancel_reason(r->token);
 	struct err first = *e;
 
+	if (rc == OK && r->parked)
+		return OK;
 	if (rc == OK)
 		rc = run_finish_done(r, e);
 	if (rc == OK) {
@@ -226,7 +228,7 @@ static int loop(struct run *r, struct model_failure *fail, struct err *e)
 {
 	int rc = prepare(r, e);
 
-	while (rc == OK && !r->done)
+	while (rc == OK && !r->done && !r->parked)
 		rc = pass(r, fail, e);
 	return rc;
 }
@@ -258,7 +260,7 @@ int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io 
 		rc = conclude(&r, loop(&r, &fail, e), &fail, e);
 	if (rc == E_CANCELED)
 		rc = release(&r, e);
-	else
+	else if (!r.parked)
 		log_done(&r);
 	agent_snapshot_put(ag, r.snap);
 	log_turn(NULL);

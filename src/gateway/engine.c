@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/proc.h"
+#include "store/approval.h"
 #include "store/state.h"
 #include "tools/mcp_source.h"
 
@@ -38,6 +39,17 @@ static str load_tools(void *arg, str server, struct arena *a)
 static bool own_file(void *arg, uint64_t dev, uint64_t ino)
 {
 	return store_is_own_file(((struct engine *)arg)->store, dev, ino);
+}
+
+static bool granted(void *arg, str tool, str hash)
+{
+	struct engine *g = arg;
+	struct err e = { 0 };
+	bool found = false;
+
+	if (store_grant_find(g->store, tool, hash, &found, &e) < 0)
+		log_warn("grant.unread", "code=%s", err_word(e.code));
+	return found;
 }
 
 static int load_manifest(struct mcp_manifest *m, struct arena *a, const struct config *cfg,
@@ -82,6 +94,8 @@ static int open_tools(struct engine *g, struct err *e)
 		.own_file = own_file,
 		.own_arg = g,
 		.mcp = &g->mcp_source,
+		.granted = granted,
+		.granted_arg = g,
 		.secrets = g->cfg->secrets,
 		.secrets_n = g->cfg->secrets_n,
 	};
@@ -154,6 +168,7 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 static void closed(struct engine *g)
 {
 	g->root.fd = g->stop.fd = g->inbox.fd = g->outbox.fd = g->control.fd = -1;
+	g->clock.fd = -1;
 }
 
 int engine_open(struct engine *g, const struct config *cfg, const struct env *env,
@@ -167,7 +182,8 @@ int engine_open(struct engine *g, const struct config *cfg, const struct env *en
 	if ((rc = cancel_init(&g->root, NULL, 0, e)) < 0 ||
 	    (rc = cancel_init(&g->stop, &g->root, 0, e)) < 0 ||
 	    (rc = bell_init(&g->inbox, e)) < 0 || (rc = bell_init(&g->outbox, e)) < 0 ||
-	    (rc = bell_init(&g->control, e)) < 0 || (rc = open_parts(g, opt, e)) < 0)
+	    (rc = bell_init(&g->control, e)) < 0 || (rc = bell_init(&g->clock, e)) < 0 ||
+	    (rc = open_parts(g, opt, e)) < 0)
 		engine_close(g);
 	return rc;
 }
@@ -180,6 +196,7 @@ void engine_close(struct engine *g)
 	model_close(g->model);
 	http_pool_close(g->pool);
 	store_close(g->store);
+	bell_done(&g->clock);
 	bell_done(&g->control);
 	bell_done(&g->outbox);
 	bell_done(&g->inbox);

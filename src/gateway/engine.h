@@ -26,7 +26,7 @@ struct engine {
 	struct agent *agent;
 	struct tool_source mcp_source;
 	struct turns turns;
-	struct bell inbox, outbox, control; /* for workers, deliverers, main */
+	struct bell inbox, outbox, control, clock; /* for workers, deliverers, main, clock */
 };
 
 struct engine_opt {

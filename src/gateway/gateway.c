@@ -14,6 +14,7 @@
 #include "os/log.h"
 #include "os/signals.h"
 #include "os/thread.h"
+#include "store/approval.h"
 #include "store/inbox.h"
 #include "store/state.h"
 
@@ -35,6 +36,8 @@ struct gateway {
 	size_t workers_n;
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
 	_Atomic bool input_ended;
+	_Atomic bool polled; /* the channel's other side was there since the last heartbeat */
+	_Atomic bool met; /* ... ever since the start */
 	_Atomic int failed; /* code of a fatal error in a thread */
 };
 
@@ -106,20 +109,81 @@ static void beat(struct gateway *d)
 	int rc;
 
 	if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
-	    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK)
+	    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK &&
+	    (!atomic_exchange(&d->polled, false) ||
+	     (rc = store_heartbeat(&tx, S("poll"), S(""), &e)) == OK))
 		rc = store_commit(&tx, &e);
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));
 }
 
-/* Heartbeats; and what has time: the check of the whole file, which takes as long as the
+/* Questions whose time is over; and, once, those of an earlier process are asked again. */
+static int expire(struct gateway *d, bool again, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int64_t expired = 0, posted = 0;
+	int rc;
+
+	if ((rc = store_begin(&tx, d->g->store, &d->deliver, e)) < 0 ||
+	    (rc = store_approval_expire(&tx, clock_now_ms(), &expired, e)) < 0 ||
+	    (again && (rc = store_approval_repost(&tx, str_of(d->opt->channel->name), &posted,
+						  e)) < 0) ||
+	    (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	if (expired)
+		bell_ring(&d->g->inbox);
+	if (posted)
+		bell_ring(&d->g->outbox);
+	return OK;
+}
+
+/* Not before the other side was heard of: an answer may have waited there.  *at_ms: when the
+ * next question is over. */
+static int questions(struct gateway *d, bool *reposted, int64_t *at_ms, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct approval *v;
+	size_t n;
+	int64_t first = INT64_MAX;
+
+	*at_ms = INT64_MAX;
+	if (d->opt->channel->asks && !atomic_load(&d->met))
+		return OK;
+	int rc = store_approval_list(d->g->store, S(""), &a, &v, &n, e);
+	for (size_t i = 0; rc == OK && i < n; i++)
+		first = v[i].expires_at_ms < first ? v[i].expires_at_ms : first;
+	bool again = !*reposted && n > 0;
+	*at_ms = first;
+	if (rc == OK && n > 0 && (again || first <= clock_now_ms())) {
+		rc = expire(d, again, e);
+		*at_ms = clock_now_ms(); /* look again for the next one */
+	}
+	*reposted |= rc == OK;
+	return rc;
+}
+
+/* When to look again: what is over meanwhile was over at once. */
+static int clock_wait(struct gateway *d, int64_t beat_at_ms, int64_t at_ms, struct err *e)
+{
+	int64_t left = at_ms == INT64_MAX ? HEARTBEAT_MS : at_ms - clock_now_ms();
+	int64_t until = clock_mono_ms() + (left > 0 ? left : 1);
+	int rc = wait_fd(d->g->clock.fd, POLLIN, until < beat_at_ms ? until : beat_at_ms,
+			 &d->deliver, e);
+
+	bell_hear(&d->g->clock);
+	return cancel_reason(&d->deliver) != CANCEL_NONE ? rc : OK;
+}
+
+/* Heartbeats; questions; and what has time: the check of the whole file, which takes as long as the
  * file is large, and once an hour what is too old to keep. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
+	bool reposted = false;
 
 	for (int64_t beats = 0;; beats++) {
 		struct err e = { 0 };
+		int64_t next = clock_mono_ms() + HEARTBEAT_MS, over_at = INT64_MAX;
 		int rc = OK;
 		beat(d);
 		if (beats == 0)
@@ -128,8 +192,13 @@ static void *clock_main(void *arg)
 			rc = store_prune(d->g->store, &d->deliver, &e);
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 			(void)survive(d, "clock", &e, rc);
-		if (wait_ms(HEARTBEAT_MS, &d->deliver, &e) < 0)
-			return NULL;
+		while (clock_mono_ms() < next) {
+			rc = questions(d, &reposted, &over_at, &e);
+			if (rc < 0 && rc != E_FULL && rc != E_BUSY)
+				(void)survive(d, "clock", &e, rc);
+			if (clock_wait(d, next, over_at, &e) < 0)
+				return NULL;
+		}
 	}
 }
 
@@ -158,6 +227,15 @@ static bool up_command(void *arg, str channel, str address, str sender, str text
 	struct gateway *d = arg;
 
 	return slash_command(d->g->agent, channel, address, sender, text, a, reply);
+}
+
+static void up_poll(void *arg)
+{
+	struct gateway *d = arg;
+
+	atomic_store(&d->polled, true);
+	if (!atomic_exchange(&d->met, true))
+		bell_ring(&d->g->clock);
 }
 
 static void up_end(void *arg)
@@ -311,6 +389,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		.command = up_command,
 		.control = slash_control,
 		.control_reply = slash_control_reply,
+		.on_poll = up_poll,
 		.on_end = up_end,
 	};
 	int rc;

@@ -11,6 +11,7 @@
 
 /* What a turn shows goes to the channel it came from. */
 struct show {
+	struct engine *g;
 	struct channel *channel;
 	str turn_id, address;
 };
@@ -27,6 +28,13 @@ static void on_trace(void *arg, str line)
 	const struct show *s = arg;
 
 	s->channel->live(s->channel, s->turn_id, s->address, LIVE_TRACE, line);
+}
+
+static void on_outbox(void *arg)
+{
+	const struct show *s = arg;
+
+	bell_ring(&s->g->outbox);
 }
 
 /* Claim, turn and user message: one commit. */
@@ -63,8 +71,11 @@ int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err
 	if ((rc = cancel_init(&token, &g->root, 0, e)) < 0 ||
 	    (rc = claim(g, opt->only, &a, &t, e)) < 0)
 		return rc;
-	struct show show = { opt->channel, t.id, t.address };
-	struct turn_io io = { .arg = &show, .approver = opt->approver };
+	struct show show = { g, opt->channel, t.id, t.address };
+	struct turn_io io = { .arg = &show,
+			      .approver = opt->approver,
+			      .on_outbox = on_outbox,
+			      .parks = opt->channel && opt->channel->asks };
 	if (opt->channel) {
 		io.on_trace = on_trace;
 		io.on_text = opt->stream ? on_text : NULL;
@@ -83,6 +94,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err
 	bell_ring(&g->outbox);
 	bell_ring(&g->inbox);
 	bell_ring(&g->control);
+	bell_ring(&g->clock); /* it may have been parked, and that has an end */
 	return rc;
 }
 

@@ -330,8 +330,19 @@ int store_grant_find(struct store *s, str tool, str hash, bool *found, struct er
 
 int approvals_close(struct tx *tx, str turn_id, struct err *e)
 {
-	return db_run(tx_db(tx),
-		      "UPDATE approvals SET state = 'expired', decided_at_ms = ?2 "
-		      "WHERE turn_id = ?1 AND state IN ('pending', 'approved')",
-		      DB_ARGS(db_text(turn_id), db_i64(clock_now_ms())), NULL, e);
+	struct db_arg args[] = { db_text(turn_id), db_i64(clock_now_ms()) };
+	int64_t closed = 0;
+	int rc = db_run(tx_db(tx),
+			"UPDATE approvals SET state = 'expired', decided_at_ms = ?2 "
+			"WHERE turn_id = ?1 AND state IN ('pending', 'approved')",
+			args, 2, &closed, e);
+
+	/* What was not posted yet need not be asked any more. */
+	if (rc == OK && closed > 0)
+		rc = db_run(tx_db(tx),
+			    "UPDATE outbox SET state = 'dropped', finished_at_ms = ?2 "
+			    "WHERE state IN ('raw', 'ready') AND state = 'raw' AND sender = '' "
+			    "AND turn_id = ?1 AND approval_id <> ''",
+			    args, 2, NULL, e);
+	return rc;
 }

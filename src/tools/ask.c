@@ -1,9 +1,11 @@
 /*
- * Asking somebody: what an approver gets to see of a call, and what the answer makes of it.
+ * Asking somebody: what an approver gets to see of a call, what an answer is bound to, and
+ * what it makes of the call.
  */
 #include "tools/gate.h"
 
 #include "base/utf.h"
+#include "text/sha256.h"
 #include "text/text.h"
 
 #define DISPLAY_MAX 3500 /* bytes; more cannot be reviewed on a telephone */
@@ -24,24 +26,65 @@ static int deny(struct call *call, const char *decision, str result)
 	return OK;
 }
 
-int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *call,
-	      struct approver *by, struct arena *a, const struct cancel *c, struct err *e)
+bool tools_question(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		    size_t max, struct arena *a, struct approval_ask *ask)
 {
-	struct approval_ask ask = {
+	*ask = (struct approval_ask){
 		.tool = spec->name,
 		.display = display_of(t, call->args, a),
 		.reason = arena_fmt(a, "rule \"%.*s\" asks", STRF(call->rule)),
 		.timeout_ms = t->opt.policy ? t->opt.policy->approval_timeout_ms : 0,
 	};
+	if (ask->display.n <= max)
+		return true;
+	(void)deny(call, "too long",
+		   arena_fmt(a,
+			     "error: refused: the arguments have %zu bytes, too long to review "
+			     "(at most %zu); make it shorter",
+			     ask->display.n, max));
+	return false;
+}
+
+str tools_hash(const struct tools *t, const struct call *call, struct arena *a)
+{
+	str parts[] = { call->name, call->args, t->opt.workspace };
+	size_t all = 0;
+
+	for (size_t i = 0; i < COUNT(parts); i++)
+		all += parts[i].n + 24;
+	struct buf b = buf_in(a, all);
+	/* With their lengths: no other three texts look like these. */
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		buf_fmt(&b, "%zu:", parts[i].n);
+		buf_add(&b, parts[i]);
+	}
+	return sha256_hex(a, buf_str(&b));
+}
+
+void tools_refuse(struct call *call, bool expired, str decider, struct arena *a)
+{
+	call->decider = decider;
+	if (expired)
+		(void)deny(call, "expired",
+			   S("error: asked, and nobody answered in time; do not try it again "
+			     "without being told to"));
+	else
+		(void)deny(call, "denied",
+			   arena_fmt(a,
+				     "error: asked, and refused by the user (%.*s); do not try "
+				     "it again without being told to",
+				     STRF(decider)));
+}
+
+int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *call,
+	      struct approver *by, struct arena *a, const struct cancel *c, struct err *e)
+{
+	struct approval_ask ask;
 	struct err why = { 0 };
 	bool yes = false;
 
-	if (ask.display.n > DISPLAY_MAX)
-		return deny(call, "too long",
-			    arena_fmt(a,
-				      "error: refused: the arguments have %zu bytes, too long "
-				      "to review (at most %d); make it shorter",
-				      ask.display.n, DISPLAY_MAX));
+	if (!tools_question(t, spec, call, DISPLAY_MAX, a, &ask))
+		return OK;
 	int rc = by->ask(by, &ask, &yes, c, &why);
 	int ended = cancel_check(c, e);
 	if (rc == E_CANCELED || ((rc == E_TIMEOUT || rc == OK) && ended < 0))
@@ -52,12 +95,10 @@ int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *
 		call->decision = S("approved");
 		return OK;
 	}
-	if (rc == OK)
-		return deny(call, "denied",
-			    arena_fmt(a,
-				      "error: asked, and refused by the user (%s); do not try "
-				      "it again without being told to",
-				      by->decider));
+	if (rc == OK) {
+		tools_refuse(call, false, str_of(by->decider), a);
+		return OK;
+	}
 	if (rc == E_TIMEOUT)
 		return deny(call, "expired",
 			    arena_fmt(a, "error: asked, and nobody answered within %lld s",

@@ -73,6 +73,9 @@ struct tools_opt {
 	void *own_arg;
 	str own_path; /* of the database: nothing is created at its name or with a suffix */
 	const struct tool_source *mcp; /* NULL none */
+	/* Was "always" answered for exactly this?  NULL: never. */
+	bool (*granted)(void *arg, str tool, str hash);
+	void *granted_arg;
 	const str *secrets; /* redacted from what is shown to an approver */
 	size_t secrets_n;
 };
@@ -97,8 +100,8 @@ const struct tool_spec *toolset_find(const struct toolset *set, str name, struct
 
 /* The gate, part one, for one call of the model's: resolve call->requested, check that
  * call->args is a JSON object ("" and null become {}, what is none becomes {} beside the
- * error), decide by policy.  Fills call->name, args, safe, decision (allow, ask, deny,
- * unknown, invalid), rule, decider and state: PLANNED (must ask first), RUNNING (go), or
+ * error), decide by policy and by what was granted for good.  Fills call->name, args, safe,
+ * decision (allow, ask, granted, deny, unknown, invalid), rule, decider and state: PLANNED (must ask first), RUNNING (go), or
  * DENIED/FAILED with a result; then NULL is returned. */
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a);
@@ -109,6 +112,17 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *call,
 	      struct approver *by, struct arena *a, const struct cancel *c,
 	      struct err *e) MUSTUSE;
+
+/* Part two where asking outlives the process: what to show of a PLANNED call, for rows.  False:
+ * the display is longer than max bytes, and the call is DENIED with a result. */
+bool tools_question(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		    size_t max, struct arena *a, struct approval_ask *ask);
+
+/* What an answer is bound to: a hash over tool, arguments and working directory. */
+str tools_hash(const struct tools *t, const struct call *call, struct arena *a);
+
+/* A no, or no answer in time: DENIED with a result for the model. */
+void tools_refuse(struct call *call, bool expired, str decider, struct arena *a);
 
 /* Part three: run a RUNNING call under its limits.  Fills result (valid UTF-8, never blank,
  * cut to the limit), state DONE or FAILED, figures.  When c ended first: its code
