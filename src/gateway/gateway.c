@@ -48,7 +48,8 @@ static bool survive(struct gateway *d, const char *who, const struct err *e, int
 	if (rc == E_CANCELED || rc == E_TIMEOUT)
 		return false;
 	if (rc == E_FULL || rc == E_BUSY) {
-		log_error("disk.full", "who=%s err=%.*s; nothing is lost, free some space", who,
+		log_error(rc == E_FULL ? "disk.full" : "store.busy",
+			  "who=%s err=%.*s hint=\"nothing is lost; tried again soon\"", who,
 			  STRF(why));
 		return wait_ms(FULL_WAIT_MS, &d->g->stop, NULL) == OK;
 	}
