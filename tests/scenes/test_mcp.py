@@ -10,6 +10,8 @@ import pytest
 from fakes.model import Reply, call
 from harness.process import descendants, wait_gone
 
+pytestmark = pytest.mark.concurrency
+
 
 def use(gantry, model, name, seconds=None, settings=None, **args):
     """One turn that calls one tool; what the model was told."""

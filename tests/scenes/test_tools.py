@@ -7,6 +7,8 @@ import pytest
 from fakes.model import Reply, call
 from harness.watch import Gate
 
+pytestmark = pytest.mark.concurrency
+
 
 def tool_turn(model, *calls, then="done", **kw):
     model.reply(calls=list(calls), **kw)
@@ -346,7 +348,6 @@ def test_a_turn_that_failed_after_tools_is_noted_not_lost(gantry, model, mcp):
     assert "srv__count" in json.dumps(model.last.messages)
 
 
-@pytest.mark.concurrency
 def test_many_calls_in_one_batch_all_run(gantry, model, mcp):
     mcp.add("a", tools=["echo"])
     mcp.add("b", tools=["echo"])
