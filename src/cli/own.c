@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #define BUSY_LOOK_MS 200
+#define RECOVER_LOOKS 10
 #define TICK_MS 100
 
 /* What /stop does: the rows first, then the wait. */
@@ -102,14 +103,19 @@ static int insert(struct own *o, str text, struct err *e)
 	return store_commit(&tx, e);
 }
 
-/* Another process may run a turn of this session: look again until it has ended. */
+/* Another process may run a turn of this session: look again until it has ended.  If it
+ * died over it, the daemon clears that away, or we do where there is none. */
 static int run(struct own *o, char *turn, struct err *e)
 {
+	int64_t turns;
 	int rc;
 
-	while ((rc = work_turn(o->g, &o->work, turn, e)) == E_NOENT) {
+	for (int look = 0; (rc = work_turn(o->g, &o->work, turn, e)) == E_NOENT; look++) {
 		if (atomic_load(&o->stopped))
 			return err_set(e, E_CANCELED, "stopped");
+		if (look % RECOVER_LOOKS == 0 &&
+		    store_recover(o->g->store, &o->g->root, &turns, NULL) == OK && turns > 0)
+			continue;
 		rc = wait_fd(o->kick.fd, POLLIN, clock_mono_ms() + BUSY_LOOK_MS, &o->g->root,
 			     e);
 		bell_hear(&o->kick);

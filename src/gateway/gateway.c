@@ -25,7 +25,7 @@
 #define HEARTBEAT_MS 15000
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
-#define HOUR_MS 3600000
+#define TIDY_BEATS 4
 
 struct gateway {
 	struct engine *g;
@@ -113,8 +113,22 @@ static void beat(struct gateway *d)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));
 }
 
+/* What processes that died meanwhile left behind, and what is too old to keep. */
+static int tidy(struct gateway *d, struct err *e)
+{
+	int64_t turns = 0;
+	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
+
+	if (rc == OK && turns) {
+		log_info("turns.recovered", "n=%lld", (long long)turns);
+		bell_ring(&d->g->inbox);
+		bell_ring(&d->g->outbox);
+	}
+	return rc;
+}
+
 /* Heartbeats; and what has time: the check of the whole file, which takes as long as the
- * file is large, and once an hour what is too old to keep. */
+ * file is large, and now and then tidying up. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
@@ -125,8 +139,8 @@ static void *clock_main(void *arg)
 		beat(d);
 		if (beats == 0)
 			rc = store_check(d->g->store, &d->deliver, &e);
-		else if (beats % (HOUR_MS / HEARTBEAT_MS) == 0)
-			rc = store_prune(d->g->store, &d->deliver, &e);
+		else if (beats % TIDY_BEATS == 0)
+			rc = tidy(d, &e);
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 			(void)survive(d, "clock", &e, rc);
 		if (wait_ms(HEARTBEAT_MS, &d->deliver, &e) < 0)
