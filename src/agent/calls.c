@@ -177,7 +177,7 @@ static void launch(struct slot *s)
 
 	s->launched = true;
 	if (thread_start(&s->thread, "tool", slot_main, s, &e) < 0) {
-		log_warn("tool.thread", "err=\"%s\"; it runs by itself", e.msg);
+		log_warn("tool.thread", "err=\"%s\" hint=\"it runs by itself\"", e.msg);
 		(void)slot_main(s);
 	}
 }

@@ -20,7 +20,7 @@ bool run_await_room(struct run *r, int rc, const struct err *e)
 	if (rc != E_FULL && rc != E_BUSY)
 		return false;
 	if (!atomic_exchange(&r->full_told, true)) {
-		log_error("turn.waits", "err=%.*s; the turn goes on when there is room",
+		log_error("turn.waits", "err=%.*s hint=\"the turn goes on when there is room\"",
 			  STRF(log_q(&a, str_of(e->msg))));
 		run_trace(r, "%s; waiting",
 			  rc == E_FULL ? "the disk is full" : "the database is busy");

@@ -13,6 +13,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/signals.h"
+#include "os/spawner.h"
 #include "os/thread.h"
 #include "store/inbox.h"
 #include "store/state.h"
@@ -38,20 +39,21 @@ struct gateway {
 	_Atomic int failed; /* code of a fatal error in a thread */
 };
 
-/* A database error in a worker.  Full is waited out, the rest ends the daemon: the rows are
- * safe and recovery starts from them. */
-static bool survive(struct gateway *d, const char *who, const struct err *e, int rc)
+/* An error in a thread that ends with the token until.  Full and busy are waited out, the rest
+ * ends the daemon: the rows are safe and recovery starts from them. */
+static bool survive(struct gateway *d, const char *who, const struct err *e, int rc,
+		    const struct cancel *until)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	str why = log_q(&a, str_of(e->msg));
 
-	if (rc == E_CANCELED || rc == E_TIMEOUT)
+	if (cancel_reason(until) != CANCEL_NONE || cancel_reason(&d->g->root) != CANCEL_NONE)
 		return false;
-	if (rc == E_FULL || rc == E_BUSY) {
+	if (rc == E_FULL || rc == E_BUSY || rc == E_CANCELED || rc == E_TIMEOUT) {
 		log_error(rc == E_FULL ? "disk.full" : "store.busy",
 			  "who=%s err=%.*s hint=\"nothing is lost; tried again soon\"", who,
 			  STRF(why));
-		return wait_ms(FULL_WAIT_MS, &d->g->stop, NULL) == OK;
+		return wait_ms(FULL_WAIT_MS, until, NULL) == OK;
 	}
 	log_error("fatal", "who=%s err=%.*s", who, STRF(why));
 	atomic_store(&d->failed, rc);
@@ -73,8 +75,11 @@ static void *worker_main(void *arg)
 		bell_hear(&g->inbox);
 		while ((rc = work_turn(g, &d->work, NULL, &e)) == OK)
 			;
-		if (rc != E_NOENT && !survive(d, "worker", &e, rc))
+		if (rc == E_NOENT)
+			continue;
+		if (!survive(d, "worker", &e, rc, &g->stop))
 			return NULL;
+		bell_ring(&g->inbox); /* what could not be done is still to be done */
 	}
 }
 
@@ -94,9 +99,12 @@ static void *deliver_main(void *arg)
 			return NULL;
 		bell_hear(&g->outbox);
 		while ((rc = work_deliver(g, &d->work, &wake_at, &e)) == OK)
-			bell_ring(&g->outbox); /* perhaps there is more: let another look too */
-		if (rc != E_NOENT && !survive(d, "deliver", &e, rc))
+			;
+		if (rc == E_NOENT)
+			continue;
+		if (!survive(d, "deliver", &e, rc, &d->deliver))
 			return NULL;
+		bell_ring(&g->outbox);
 	}
 }
 
@@ -142,7 +150,7 @@ static void *clock_main(void *arg)
 		else if (beats % TIDY_BEATS == 0)
 			rc = tidy(d, &e);
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
-			(void)survive(d, "clock", &e, rc);
+			(void)survive(d, "clock", &e, rc, &d->deliver);
 		if (wait_ms(HEARTBEAT_MS, &d->deliver, &e) < 0)
 			return NULL;
 	}
@@ -240,7 +248,8 @@ static int watch(struct gateway *d)
 
 	for (;;) {
 		struct pollfd fds[] = { { .fd = d->opt->signals, .events = POLLIN },
-					{ .fd = g->control.fd, .events = POLLIN } };
+					{ .fd = g->control.fd, .events = POLLIN },
+					{ .fd = spawner_socket() } };
 		struct err e = { 0 };
 		int signo;
 
@@ -252,6 +261,11 @@ static int watch(struct gateway *d)
 				return signo;
 			if (signo == SIGHUP)
 				reload(d);
+		}
+		if (fds[2].revents && !atomic_load(&d->failed)) {
+			/* No child can be started any more; a supervisor starts us afresh. */
+			log_error("fatal", "who=spawner err=\"the spawner process is gone\"");
+			atomic_store(&d->failed, E_IO);
 		}
 		if (atomic_load(&d->failed))
 			return 0;
