@@ -20,7 +20,7 @@ endif
 SAN ?=
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
-PYTEST ?= /usr/bin/python3 -m pytest -q -n 2
+PYTEST ?= /usr/bin/python3 -m pytest -q -n 4
 PYTEST_ARGS ?=
 
 variant := $(or $(SAN),$(if $(findstring clang,$(CC)),clang))

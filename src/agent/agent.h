@@ -45,8 +45,9 @@ int agent_reload(struct agent *ag, struct config *cfg, struct err *e) MUSTUSE;
 
 /* Run a claimed turn to its end: answer and outbox row (kind reply) are committed.  OK: the
  * turn is finished, whatever became of it, or parked (an answer makes it ready, to be claimed
- * again).  E_CANCELED: shutdown; it was released and will
- * be resumed.  Other codes: the database failed; the rows say how far it came. */
+ * again).  E_CANCELED: shutdown; it was released and will be resumed.  Other codes: it could
+ * not be ended because the database failed; the rows say how far it came, and it is still
+ * running here until store_turn_release(). */
 int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io *io,
 		   const struct cancel *c, struct err *e) MUSTUSE;
 

@@ -117,11 +117,22 @@ static void count_usage(struct run *r, const struct model_reply *reply, int64_t 
 	r->quirks = reply->quirks;
 }
 
+static int journal_step(struct run *r, const struct turn_step *step, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (rc = store_turn_step(&tx, r->t->id, step, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
 /* Step (b): the assistant message with its calls, admitted by the gate. */
 static int step(struct run *r, struct arena *ra, str wire, str text,
 		const struct model_call *calls, size_t n, struct err *e)
 {
-	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct call *rows = NEWN(ra, struct call, n);
 	struct turn_step journaled = { .round = r->round + 1,
 				       .wire = wire,
@@ -144,10 +155,10 @@ static int step(struct run *r, struct arena *ra, str wire, str text,
 		if (c->state != CALL_PLANNED && c->state != CALL_RUNNING)
 			c->result_wire = run_result_wire(r, ra, c, i + 1 == n);
 	}
-	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
-	    (rc = run_model_rows(r, &tx, e)) < 0 ||
-	    (rc = store_turn_step(&tx, r->t->id, &journaled, e)) < 0 ||
-	    (rc = store_commit(&tx, e)) < 0)
+	do
+		rc = journal_step(r, &journaled, e);
+	while (run_await_room(r, rc, e));
+	if (rc < 0)
 		return rc;
 	r->model_rows_n = 0;
 	r->nudge = (str){ 0 };
@@ -171,6 +182,12 @@ static void answer(struct run *r, str text, str wire, enum model_finish finish)
 /* Neither text nor calls: asked for once more, then said plainly. */
 static void empty(struct run *r, const struct model_reply *reply)
 {
+	if (reply->finish == MODEL_FILTER) {
+		/* Asking again would be refused again. */
+		str none = S("(no answer)");
+		answer(r, none, model_assistant_wire(r->a, none), MODEL_FILTER);
+		return;
+	}
 	if (!r->nudged) {
 		r->nudged = true;
 		r->perf.recoveries++;
@@ -221,11 +238,13 @@ static void add_note(struct run *r, struct arena *ra, struct model_msg **msgs, s
 	struct model_msg *v = NEWN(ra, struct model_msg, *n + 1);
 	memcpy(v, *msgs, *n * sizeof *v);
 	struct model_msg *last = &v[*n - 1];
-	if (str_eq(last->role, S("user"))) {
-		/* Two user messages in a row are refused by some: join them. */
-		str text = r->rows[r->rows_n - 1].text;
-		last->wire = model_user_wire(
-			ra, arena_fmt(ra, "%.*s\n\n%.*s", STRF(text), STRF(note)));
+	struct json *sent;
+	if (str_eq(last->role, S("user")) && json_read(&sent, ra, last->wire, NULL) == OK) {
+		/* Two user messages in a row are refused by some: join them.  What was sent
+		 * stays as it was, its context with it. */
+		last->wire = model_user_wire(ra, arena_fmt(ra, "%.*s\n\n%.*s",
+							   STRF(json_str(sent, "content")),
+							   STRF(note)));
 	} else {
 		v[(*n)++] = (struct model_msg){ .role = S("user"),
 						.wire = model_user_wire(ra, note) };

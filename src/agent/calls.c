@@ -18,12 +18,17 @@
 #include <stdio.h>
 
 #define PARALLEL 8
+#define NO_MORE_SAFE                                                                           \
+	"[interrupted: the program stopped while this tool was running, and it is no longer "  \
+	"known as safe to repeat. It may or may not have taken effect; check before "          \
+	"repeating it.]"
 
 struct slot {
 	struct run *r;
 	struct call *call;
 	const struct tool_spec *spec;
 	bool last; /* of its round */
+	bool launched;
 	struct thread thread;
 	int rc; /* of the journal, not of the tool */
 	struct err err;
@@ -58,18 +63,29 @@ str run_result_wire(const struct run *r, struct arena *ra, const struct call *ca
 	return model_tool_wire(ra, call->provider_id, text);
 }
 
-static int journal_result(struct slot *s, struct arena *a, struct err *e)
+static int journal_once(struct slot *s, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc;
 
-	s->call->result_wire = run_result_wire(s->r, a, s->call, s->last);
 	/* Not under the turn's token: a result that exists is written even when the turn was
 	 * cancelled meanwhile. */
 	if ((rc = store_begin(&tx, s->r->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = store_call_finish(&tx, s->r->t->id, s->call, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
+}
+
+/* What a tool did is done: its result is not given up while there is hope for room. */
+static int journal_result(struct slot *s, struct arena *a, struct err *e)
+{
+	int rc;
+
+	s->call->result_wire = run_result_wire(s->r, a, s->call, s->last);
+	do
+		rc = journal_once(s, e);
+	while (run_await_room(s->r, rc, e));
+	return rc;
 }
 
 static void trace_end(const struct slot *s)
@@ -164,9 +180,16 @@ static int ask(struct slot *s, struct arena *ra, struct err *e)
 	return store_commit(&tx, e);
 }
 
-static int launch(struct slot *s, struct err *e)
+/* Side by side; one after the other where the system gives no thread. */
+static void launch(struct slot *s)
 {
-	return thread_start(&s->thread, "tool", slot_main, s, e);
+	struct err e = { 0 };
+
+	s->launched = true;
+	if (thread_start(&s->thread, "tool", slot_main, s, &e) < 0) {
+		log_warn("tool.thread", "err=\"%s\" hint=\"it runs by itself\"", e.msg);
+		(void)slot_main(s);
+	}
 }
 
 static const struct tool_spec *spec_of(const struct toolset *set, str name)
@@ -187,6 +210,12 @@ static int admit_again(struct slot *s, struct arena *ra, struct err *e)
 		return OK;
 	enum call_state was = s->call->state;
 	s->spec = tools_admit(r->ag->opt.tools, &r->set, s->call, ra);
+	if (s->spec && s->call->interrupted && !s->call->safe) {
+		/* It was safe to repeat when it was planned, and is no more. */
+		s->call->state = CALL_IN_DOUBT;
+		s->call->result = S(NO_MORE_SAFE);
+		return OK;
+	}
 	if (s->call->state == CALL_RUNNING && was == CALL_PLANNED) {
 		SCOPED(store_rollback) struct tx tx = { 0 };
 		int rc;
@@ -207,21 +236,19 @@ static int run_window(struct slot *slots, size_t n, struct arena *ra, struct err
 		if ((rc = admit_again(&slots[i], ra, e)) < 0)
 			break;
 		if (slots[i].call->state == CALL_RUNNING)
-			rc = launch(&slots[i], e);
+			launch(&slots[i]);
 	}
 	for (size_t i = 0; i < n && rc == OK; i++) {
-		if (slots[i].thread.running)
+		if (slots[i].launched)
 			continue;
 		if (slots[i].call->state == CALL_PLANNED)
 			rc = ask(&slots[i], ra, e);
 		else
 			rc = journal_result(&slots[i], ra, e);
 		if (rc == OK && slots[i].call->state == CALL_RUNNING)
-			rc = launch(&slots[i], e);
+			launch(&slots[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!slots[i].thread.running)
-			continue;
 		thread_join(&slots[i].thread);
 		if (rc == OK && slots[i].rc < 0) {
 			rc = slots[i].rc;

@@ -6,10 +6,27 @@
 #include "agent/run.h"
 
 #include "os/log.h"
+#include "os/wait.h"
 #include "store/outbox.h"
 #include "text/text.h"
 
 #define NOTE_MAX 8192
+#define ROOM_LOOK_MS 500
+
+bool run_await_room(struct run *r, int rc, const struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (rc != E_FULL && rc != E_BUSY)
+		return false;
+	if (!atomic_exchange(&r->full_told, true)) {
+		log_error("turn.waits", "err=%.*s hint=\"the turn goes on when there is room\"",
+			  STRF(log_q(&a, str_of(e->msg))));
+		run_trace(r, "%s; waiting",
+			  rc == E_FULL ? "the disk is full" : "the database is busy");
+	}
+	return wait_ms(ROOM_LOOK_MS, r->token, NULL) == OK;
+}
 
 int run_model_rows(struct run *r, struct tx *tx, struct err *e)
 {
@@ -131,7 +148,7 @@ static str with_notices(struct run *r)
 	return str_trim(text);
 }
 
-int run_finish_done(struct run *r, struct err *e)
+static int finish_once(struct run *r, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct turn_finish f = {
@@ -144,13 +161,25 @@ int run_finish_done(struct run *r, struct err *e)
 	};
 	int rc;
 
-	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	/* Not under the turn's token: an answer that is there is not lost to a deadline.  What
+	 * a user cancelled is refused by the rows. */
+	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
 	    (!text_silent(r->text) &&
 	     (rc = reply_row(r, &tx, "reply", with_notices(r), e)) < 0) ||
 	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
+}
+
+int run_finish_done(struct run *r, struct err *e)
+{
+	int rc;
+
+	do
+		rc = finish_once(r, e);
+	while (run_await_room(r, rc, e));
+	return rc;
 }
 
 int run_finish_canceled(struct run *r, enum cancel_reason why, struct err *e)
@@ -181,6 +210,9 @@ static str apology(struct run *r, const struct model_failure *fail, const char *
 	str line = text_line(a, text_redact(a, str_of(why)), 300);
 
 	switch (fail->kind) {
+	case MODEL_OK:
+		return arena_fmt(a, "Something went wrong here, not at the model: %.*s",
+				 STRF(line));
 	case MODEL_AUTH:
 		return arena_fmt(a, "The model refused our key: %.*s", STRF(line));
 	case MODEL_RATE_LIMIT:
@@ -206,10 +238,10 @@ static str apology(struct run *r, const struct model_failure *fail, const char *
 int run_finish_failed(struct run *r, const struct model_failure *fail, const struct err *why,
 		      struct err *e)
 {
-	str error = arena_fmt(r->a, "%s: %s", model_kind_word(fail->kind), why->msg);
+	const char *kind = fail->kind == MODEL_OK ? "internal" : model_kind_word(fail->kind);
+	str error = arena_fmt(r->a, "%s: %s", kind, why->msg);
 
-	log_warn("turn.failed", "kind=%s err=%.*s", model_kind_word(fail->kind),
-		 STRF(log_q(r->a, str_of(why->msg))));
+	log_warn("turn.failed", "kind=%s err=%.*s", kind, STRF(log_q(r->a, str_of(why->msg))));
 	return close_turn(r, TURN_FAILED, "This turn failed", error, apology(r, fail, why->msg),
 			  e);
 }

@@ -268,6 +268,15 @@ static int64_t row_tokens(const struct message *m)
 	return text_tokens(m->wire) + (m->collapsed ? 0 : text_tokens(m->context));
 }
 
+int64_t prompt_rows_tokens(const struct message *rows, size_t n)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += row_tokens(&rows[i]);
+	return sum;
+}
+
 int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current,
 		      const struct prompt_budget *budget)
 {

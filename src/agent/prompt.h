@@ -47,6 +47,9 @@ int64_t prompt_tokens(const struct model_msg *msgs, size_t n);
 int64_t prompt_collapse_at(const struct message *rows, size_t n, int64_t fresh_from,
 			   size_t most, size_t keep);
 
+/* The same of rows, as prompt_cut_at() counts them: what is collapsed counts as that. */
+int64_t prompt_rows_tokens(const struct message *rows, size_t n);
+
 struct prompt_budget {
 	int64_t fixed; /* estimated tokens beside the messages */
 	int64_t max_tokens, max_messages; /* of the whole; of finished turns */

@@ -52,6 +52,7 @@ struct run {
 	enum landing landing;
 	bool nudged;
 	int shrunk; /* how far context-length recovery went */
+	bool own_first; /* the turn's own results are more than history is: shrink them first */
 	str nudge; /* trailing note for the next request only, "" none */
 	str prose; /* latest prose beside tool calls */
 
@@ -65,6 +66,7 @@ struct run {
 	struct model_row *model_rows; /* not yet written; in the turn's arena */
 	size_t model_rows_n, model_rows_cap;
 	struct perf perf;
+	_Atomic bool full_told;
 };
 
 /* calls.c: ask for, run and journal every call of the turn that has no result yet. */
@@ -98,6 +100,10 @@ int run_finish_given_up(struct run *r, struct err *e) MUSTUSE;
 
 /* Write the model calls that are not in the database yet. */
 int run_model_rows(struct run *r, struct tx *tx, struct err *e) MUSTUSE;
+
+/* rc is what a transaction ended with.  When there was no room, or somebody else wrote for too
+ * long, wait a little under the turn's token: true means that it is worth another try. */
+bool run_await_room(struct run *r, int rc, const struct err *e);
 
 void run_trace(const struct run *r, const char *fmt, ...) PRINTF(2, 3);
 

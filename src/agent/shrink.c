@@ -98,19 +98,10 @@ int run_fit(struct run *r, struct arena *ra, struct err *e)
 	return at ? cut(r, at, e) : OK;
 }
 
-static int64_t tokens_of(const struct message *rows, size_t n)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += text_tokens(rows[i].wire);
-	return sum;
-}
-
 static int cut_some(struct run *r, const struct message *all, size_t n, bool *changed,
 		    struct err *e)
 {
-	struct prompt_budget b = { .max_tokens = tokens_of(all, n) - 1,
+	struct prompt_budget b = { .max_tokens = prompt_rows_tokens(all, n) - 1,
 				   .max_messages = INT64_MAX };
 	int64_t at = r->history_n ? prompt_cut_at(all, n, r->rows[0].seq, &b) : 0;
 
@@ -124,10 +115,12 @@ static int shrink_once(struct run *r, struct arena *ra, bool *changed, struct er
 {
 	size_t n;
 	struct message *all = run_all_rows(r, ra, &n);
-	bool own_first = tokens_of(r->rows, r->rows_n) > tokens_of(r->history, r->history_n);
+	if (r->shrunk <= 1)
+		r->own_first = prompt_rows_tokens(r->rows, r->rows_n) >
+			       prompt_rows_tokens(r->history, r->history_n);
 	int64_t from = r->shrunk == 0 ? fresh_from(r) : INT64_MAX;
 
-	if (r->shrunk != 0 && (r->shrunk == 1) != own_first)
+	if (r->shrunk != 0 && (r->shrunk == 1) != r->own_first)
 		return cut_some(r, all, n, changed, e);
 	int64_t at = prompt_collapse_at(all, n, from, 0, 0);
 	*changed = at != 0;

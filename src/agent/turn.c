@@ -110,19 +110,25 @@ static bool unfinished(const struct run *r)
 	return false;
 }
 
-/* The third identical call with the identical result. */
-static bool looping(const struct run *r)
+static int times_made(const struct run *r, const struct call *call)
 {
-	if (r->calls_n < 3)
-		return false;
-	const struct call *last = &r->calls[r->calls_n - 1];
 	int same = 0;
+
 	for (size_t i = 0; i < r->calls_n; i++) {
 		const struct call *c = &r->calls[i];
-		same += str_eq(c->requested, last->requested) && str_eq(c->args, last->args) &&
-			str_eq(c->result, last->result);
+		same += str_eq(c->requested, call->requested) && str_eq(c->args, call->args) &&
+			str_eq(c->result, call->result);
 	}
-	return same >= 3;
+	return same;
+}
+
+/* The third identical call with the identical result, be it one of several of its round. */
+static bool looping(const struct run *r)
+{
+	for (size_t i = r->calls_n; i-- > 0 && r->calls[i].round == r->round;)
+		if (times_made(r, &r->calls[i]) >= 3)
+			return true;
+	return false;
 }
 
 static enum landing caps(const struct run *r)
@@ -143,6 +149,23 @@ static enum landing caps(const struct run *r)
 	return looping(r) ? LAND_LOOP : LAND_NO;
 }
 
+/* Too long for the model: OK when something was shortened, so that it is worth asking again. */
+static int recover(struct run *r, struct arena *ra, struct model_failure *fail, int refused,
+		   struct err *e)
+{
+	struct err why = { 0 };
+	int rc = run_shrink(r, ra, &why);
+
+	if (rc == E_LIMIT)
+		return refused; /* with what the model said */
+	fail->kind = MODEL_OK;
+	if (rc < 0)
+		*e = why;
+	else
+		r->perf.recoveries++;
+	return rc;
+}
+
 /* One pass: tools that are due, or one request.  fail->kind tells a model's failure. */
 static int pass(struct run *r, struct model_failure *fail, struct err *e)
 {
@@ -156,12 +179,7 @@ static int pass(struct run *r, struct model_failure *fail, struct err *e)
 	if (r->landing == LAND_NO)
 		r->landing = caps(r);
 	rc = run_ask(r, &ra, fail, e);
-	if (rc < 0 && fail->kind == MODEL_CONTEXT_LENGTH && run_shrink(r, &ra, e) == OK) {
-		fail->kind = MODEL_OK;
-		r->perf.recoveries++;
-		return OK;
-	}
-	return rc;
+	return rc < 0 && fail->kind == MODEL_CONTEXT_LENGTH ? recover(r, &ra, fail, rc, e) : rc;
 }
 
 static void log_done(struct run *r)
@@ -189,9 +207,6 @@ static void log_done(struct run *r)
 /* Close the turn according to how the loop ended. */
 static int conclude(struct run *r, int rc, const struct model_failure *fail, struct err *e)
 {
-	enum cancel_reason why = cancel_reason(r->token);
-	struct err first = *e;
-
 	if (rc == OK && r->parked)
 		return OK;
 	if (rc == OK)
@@ -200,6 +215,9 @@ static int conclude(struct run *r, int rc, const struct model_failure *fail, str
 		r->perf.outcome = r->landing ? PERF_LANDING : PERF_OK;
 		return OK;
 	}
+	/* Only now: it may have ended meanwhile, and been the reason. */
+	enum cancel_reason why = cancel_reason(r->token);
+	struct err first = *e;
 	if (why == CANCEL_SHUTDOWN)
 		return E_CANCELED;
 	if (why != CANCEL_NONE || rc == E_CANCELED) {
@@ -207,9 +225,11 @@ static int conclude(struct run *r, int rc, const struct model_failure *fail, str
 		return run_finish_canceled(r, why == CANCEL_NONE ? CANCEL_USER : why, e);
 	}
 	r->perf.outcome = PERF_ERROR;
-	if (fail->kind != MODEL_OK)
-		return run_finish_failed(r, fail, &first, e);
-	return rc; /* the database, and nothing can be written about it */
+	/* When it is the database, nothing can be written about it. */
+	if (fail->kind == MODEL_OK &&
+	    (rc == E_FULL || rc == E_BUSY || store_failed(r->ag->opt.store, NULL) < 0))
+		return rc;
+	return run_finish_failed(r, fail, &first, e);
 }
 
 static int release(const struct run *r, struct err *e)

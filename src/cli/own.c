@@ -8,8 +8,10 @@
 #include "store/inbox.h"
 
 #include <signal.h>
+#include <string.h>
 
 #define BUSY_LOOK_MS 200
+#define RECOVER_LOOKS 10
 #define TICK_MS 100
 
 /* What /stop does: the rows first, then the wait. */
@@ -24,6 +26,9 @@ static void stop_turn(struct own *o)
 			  &effect, NULL) == OK &&
 	    store_commit(&tx, NULL) == OK)
 		(void)turns_fire(&o->g->turns, effect.turn_id, CANCEL_USER);
+	else
+		/* It has to end all the same. */
+		turns_fire_all(&o->g->turns, CANCEL_USER);
 	atomic_store(&o->stopped, true);
 	bell_ring(&o->kick);
 }
@@ -68,6 +73,7 @@ int own_open(struct own *o, struct err *e)
 	if ((rc = cancel_init(&o->leave, &o->g->root, 0, e)) < 0 ||
 	    (rc = bell_init(&o->quit, e)) < 0 || (rc = bell_init(&o->kick, e)) < 0)
 		return rc;
+	o->work.leave = &o->leave;
 	return thread_start(&o->thread, "signals", listen_main, o, e);
 }
 
@@ -82,7 +88,7 @@ void own_close(struct own *o)
 	cancel_done(&o->leave);
 }
 
-static int insert(struct own *o, str text, struct err *e)
+static int insert(struct own *o, str text, int64_t *id, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct inbox_new row = {
@@ -93,23 +99,41 @@ static int insert(struct own *o, str text, struct err *e)
 		.sender = S("cli"),
 		.text = text,
 	};
-	int64_t id;
 	int rc;
 
 	if ((rc = store_begin(&tx, o->g->store, &o->leave, e)) < 0 ||
-	    (rc = store_inbox_add(&tx, &row, &id, e)) < 0)
+	    (rc = store_inbox_add(&tx, &row, id, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }
 
-/* Another process may run a turn of this session: look again until it has ended. */
-static int run(struct own *o, char *turn, struct err *e)
+static bool dropped(struct own *o, int64_t row)
 {
+	bool waits = true;
+
+	return store_inbox_waits(o->g->store, row, &waits, NULL) == OK && !waits;
+}
+
+/* Until the turn of the row has ended.  An earlier one of ours may come first, which a full
+ * disk had kept; and another process may run one of this session: then we look again.  If it
+ * died over it, the daemon clears that away, or we do where there is none. */
+static int run(struct own *o, int64_t row, struct work_done *done, struct err *e)
+{
+	int64_t turns;
 	int rc;
 
-	while ((rc = work_turn(o->g, &o->work, turn, e)) == E_NOENT) {
+	for (int look = 0; (rc = work_turn(o->g, &o->work, done, e)) == E_NOENT ||
+			   (rc == OK && done->row < row);
+	     look++) {
+		if (rc == OK)
+			continue;
 		if (atomic_load(&o->stopped))
 			return err_set(e, E_CANCELED, "stopped");
+		if (dropped(o, row))
+			return err_set(e, E_CANCELED, "dropped by /stop or /new");
+		if (look % RECOVER_LOOKS == 0 &&
+		    store_recover(o->g->store, &o->g->root, &turns, NULL) == OK && turns > 0)
+			continue;
 		rc = wait_fd(o->kick.fd, POLLIN, clock_mono_ms() + BUSY_LOOK_MS, &o->g->root,
 			     e);
 		bell_hear(&o->kick);
@@ -119,15 +143,19 @@ static int run(struct own *o, char *turn, struct err *e)
 
 int own_turn(struct own *o, str text, char *turn, struct err *e)
 {
-	int64_t wake_at;
+	struct work_done done = { 0 };
+	int64_t wake_at, row = 0;
 	int rc;
 
 	turn[0] = '\0';
 	atomic_store(&o->signo, 0);
 	atomic_store(&o->stopped, false);
 	atomic_store(&o->busy, true);
-	if ((rc = insert(o, text, e)) == OK)
-		rc = run(o, turn, e);
+	if ((rc = insert(o, text, &row, e)) == OK)
+		rc = run(o, row, &done, e);
+	/* Not the one that may have come first. */
+	if (done.turn[0] && done.row >= row)
+		memcpy(turn, done.turn, sizeof done.turn);
 	/* The turn is over: a signal from now on is about what comes after it. */
 	atomic_store(&o->busy, false);
 	while (rc == OK)

@@ -34,8 +34,9 @@ static str env_data_dir(struct loader *l)
 {
 	str own = xdg_data(l);
 
-	if (str_trim(env_get(l->env, "GANTRY_STORAGE_DSN")).n) /* its directory, then */
-		return S("");
+	if (str_trim(env_get(l->env, "GANTRY_STORAGE_DSN")).n ||
+	    str_trim(env_get(l->env, "GANTRY_STORAGE_PATH")).n)
+		return S(""); /* the directory of that file, then */
 	if (dir_writable("/data"))
 		return S("/data");
 	if (l->opt->terminal && own.n)

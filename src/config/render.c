@@ -63,7 +63,7 @@ void config_show(struct buf *b, const struct config *c)
 		const struct option *o = &options[i];
 		const struct config_setting *s = &c->settings[i];
 
-		if ((o->flags & OPT_ALIAS) && !s->set)
+		if (o->flags & OPT_ALIAS) /* its value is shown under the real name */
 			continue;
 		open_maps(b, str_of(o->key), before);
 		before = str_of(o->key);

@@ -4,6 +4,7 @@
  */
 #include "gateway/engine.h"
 
+#include "agent/persona.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/proc.h"
@@ -212,9 +213,11 @@ int engine_reload(struct engine *g, struct config *cfg, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct mcp_manifest m;
+	str persona;
 	int rc = load_manifest(&m, &a, cfg, e);
 
-	if (rc < 0)
+	/* All that can be wrong is looked at before anything changes. */
+	if (rc < 0 || (rc = persona_load(&persona, &a, cfg, e)) < 0)
 		return rc;
 	if ((rc = mcp_host_reload(g->host, cfg, &m, e)) < 0)
 		return rc;

@@ -13,6 +13,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/signals.h"
+#include "os/spawner.h"
 #include "os/thread.h"
 #include "store/approval.h"
 #include "store/inbox.h"
@@ -26,7 +27,7 @@
 #define HEARTBEAT_MS 15000
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
-#define HOUR_MS 3600000
+#define TIDY_BEATS 4
 
 struct gateway {
 	struct engine *g;
@@ -41,19 +42,21 @@ struct gateway {
 	_Atomic int failed; /* code of a fatal error in a thread */
 };
 
-/* A database error in a worker.  Full is waited out, the rest ends the daemon: the rows are
- * safe and recovery starts from them. */
-static bool survive(struct gateway *d, const char *who, const struct err *e, int rc)
+/* An error in a thread that ends with the token until.  Full and busy are waited out, the rest
+ * ends the daemon: the rows are safe and recovery starts from them. */
+static bool survive(struct gateway *d, const char *who, const struct err *e, int rc,
+		    const struct cancel *until)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	str why = log_q(&a, str_of(e->msg));
 
-	if (rc == E_CANCELED || rc == E_TIMEOUT)
+	if (cancel_reason(until) != CANCEL_NONE || cancel_reason(&d->g->root) != CANCEL_NONE)
 		return false;
-	if (rc == E_FULL || rc == E_BUSY) {
-		log_error("disk.full", "who=%s err=%.*s; nothing is lost, free some space", who,
+	if (rc == E_FULL || rc == E_BUSY || rc == E_CANCELED || rc == E_TIMEOUT) {
+		log_error(rc == E_FULL ? "disk.full" : "store.busy",
+			  "who=%s err=%.*s hint=\"nothing is lost; tried again soon\"", who,
 			  STRF(why));
-		return wait_ms(FULL_WAIT_MS, &d->g->stop, NULL) == OK;
+		return wait_ms(FULL_WAIT_MS, until, NULL) == OK;
 	}
 	log_error("fatal", "who=%s err=%.*s", who, STRF(why));
 	atomic_store(&d->failed, rc);
@@ -75,8 +78,11 @@ static void *worker_main(void *arg)
 		bell_hear(&g->inbox);
 		while ((rc = work_turn(g, &d->work, NULL, &e)) == OK)
 			;
-		if (rc != E_NOENT && !survive(d, "worker", &e, rc))
+		if (rc == E_NOENT)
+			continue;
+		if (!survive(d, "worker", &e, rc, &g->stop))
 			return NULL;
+		bell_ring(&g->inbox); /* what could not be done is still to be done */
 	}
 }
 
@@ -96,9 +102,12 @@ static void *deliver_main(void *arg)
 			return NULL;
 		bell_hear(&g->outbox);
 		while ((rc = work_deliver(g, &d->work, &wake_at, &e)) == OK)
-			bell_ring(&g->outbox); /* perhaps there is more: let another look too */
-		if (rc != E_NOENT && !survive(d, "deliver", &e, rc))
+			;
+		if (rc == E_NOENT)
+			continue;
+		if (!survive(d, "deliver", &e, rc, &d->deliver))
 			return NULL;
+		bell_ring(&g->outbox);
 	}
 }
 
@@ -174,8 +183,22 @@ static int clock_wait(struct gateway *d, int64_t beat_at_ms, int64_t at_ms, stru
 	return cancel_reason(&d->deliver) != CANCEL_NONE ? rc : OK;
 }
 
-/* Heartbeats; questions; and what has time: the check of the whole file, which takes as long as the
- * file is large, and once an hour what is too old to keep. */
+/* What processes that died meanwhile left behind, and what is too old to keep. */
+static int tidy(struct gateway *d, struct err *e)
+{
+	int64_t turns = 0;
+	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
+
+	if (rc == OK && turns) {
+		log_info("turns.recovered", "n=%lld", (long long)turns);
+		bell_ring(&d->g->inbox);
+		bell_ring(&d->g->outbox);
+	}
+	return rc;
+}
+
+/* Heartbeats; questions; and what has time: the check of the whole file, which takes as long
+ * as the file is large, and now and then tidying up. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
@@ -188,14 +211,14 @@ static void *clock_main(void *arg)
 		beat(d);
 		if (beats == 0)
 			rc = store_check(d->g->store, &d->deliver, &e);
-		else if (beats % (HOUR_MS / HEARTBEAT_MS) == 0)
-			rc = store_prune(d->g->store, &d->deliver, &e);
+		else if (beats % TIDY_BEATS == 0)
+			rc = tidy(d, &e);
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
-			(void)survive(d, "clock", &e, rc);
+			(void)survive(d, "clock", &e, rc, &d->deliver);
 		while (clock_mono_ms() < next) {
 			rc = questions(d, &reposted, &over_at, &e);
 			if (rc < 0 && rc != E_FULL && rc != E_BUSY)
-				(void)survive(d, "clock", &e, rc);
+				(void)survive(d, "clock", &e, rc, &d->deliver);
 			if (clock_wait(d, next, over_at, &e) < 0)
 				return NULL;
 		}
@@ -303,7 +326,8 @@ static int watch(struct gateway *d)
 
 	for (;;) {
 		struct pollfd fds[] = { { .fd = d->opt->signals, .events = POLLIN },
-					{ .fd = g->control.fd, .events = POLLIN } };
+					{ .fd = g->control.fd, .events = POLLIN },
+					{ .fd = spawner_socket() } };
 		struct err e = { 0 };
 		int signo;
 
@@ -315,6 +339,11 @@ static int watch(struct gateway *d)
 				return signo;
 			if (signo == SIGHUP)
 				reload(d);
+		}
+		if (fds[2].revents && !atomic_load(&d->failed)) {
+			/* No child can be started any more; a supervisor starts us afresh. */
+			log_error("fatal", "who=spawner err=\"the spawner process is gone\"");
+			atomic_store(&d->failed, E_IO);
 		}
 		if (atomic_load(&d->failed))
 			return 0;

@@ -21,7 +21,7 @@ static struct turn_slot *find(struct turns *t, str id)
 {
 	for (size_t i = 0; i < TURNS_MAX; i++) {
 		struct turn_slot *s = &t->slot[i];
-		if (id.n ? s->token && str_eq(str_of(s->id), id) : !s->token)
+		if (id.n ? s->token && str_eq(str_of(s->id), id) : !s->token && !s->lost)
 			return s;
 	}
 	return NULL;
@@ -57,6 +57,46 @@ bool turns_fire(struct turns *t, str id, enum cancel_reason why)
 		cancel_fire(s->token, why);
 	pthread_mutex_unlock(&t->lock);
 	return s != NULL;
+}
+
+void turns_fire_all(struct turns *t, enum cancel_reason why)
+{
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < TURNS_MAX; i++)
+		if (t->slot[i].token)
+			cancel_fire(t->slot[i].token, why);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void turns_lose(struct turns *t, str id)
+{
+	pthread_mutex_lock(&t->lock);
+	struct turn_slot *s = find(t, id);
+	if (!s && (s = find(t, (str){ 0 }))) {
+		memcpy(s->id, id.p, id.n);
+		s->id[id.n] = '\0';
+	}
+	if (s) {
+		s->token = NULL;
+		s->lost = true;
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool turns_take_lost(struct turns *t, char id[ID_LEN + 1])
+{
+	bool found = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < TURNS_MAX && !found; i++) {
+		if (!t->slot[i].lost)
+			continue;
+		t->slot[i].lost = false;
+		memcpy(id, t->slot[i].id, ID_LEN + 1);
+		found = true;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return found;
 }
 
 int turns_running(struct turns *t)

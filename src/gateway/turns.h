@@ -19,7 +19,8 @@ struct turns {
 	pthread_mutex_t lock; /* guards slot */
 	struct turn_slot {
 		char id[ID_LEN + 1];
-		struct cancel *token; /* NULL: free */
+		struct cancel *token; /* NULL: it does not run */
+		bool lost;
 	} slot[TURNS_MAX];
 };
 
@@ -32,6 +33,14 @@ void turns_leave(struct turns *t, str id);
 
 /* Fire the turn's token; false when it does not run here. */
 bool turns_fire(struct turns *t, str id, enum cancel_reason why);
+
+/* Fire all of them. */
+void turns_fire_all(struct turns *t, enum cancel_reason why);
+
+/* Turns that could be neither ended nor given back, because the database failed in the middle:
+ * they are remembered, in place of turns_leave(), until somebody takes them to try again. */
+void turns_lose(struct turns *t, str id);
+bool turns_take_lost(struct turns *t, char id[ID_LEN + 1]);
 
 int turns_running(struct turns *t);
 

@@ -5,9 +5,12 @@
 
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/wait.h"
 #include "store/approval.h"
 
 #include <string.h>
+
+#define ROOM_LOOK_MS 500
 
 /* What a turn shows goes to the channel it came from. */
 struct show {
@@ -61,14 +64,41 @@ static void catch_up(struct engine *g, str id, struct cancel *token)
 		cancel_fire(token, CANCEL_USER);
 }
 
-int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err *e)
+static int release(struct engine *g, str id, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, g->store, &g->stop, e)) < 0 ||
+	    (rc = store_turn_release(&tx, id, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+/* Nobody else would ever run what was lost here: its owner lives. */
+static int give_back(struct engine *g, struct err *e)
+{
+	char id[ID_LEN + 1];
+
+	while (turns_take_lost(&g->turns, id)) {
+		int rc = release(g, str_of(id), e);
+		if (rc < 0 && (rc != E_CANCELED || cancel_reason(&g->stop) != CANCEL_NONE)) {
+			turns_lose(&g->turns, str_of(id));
+			return rc;
+		}
+	}
+	return OK;
+}
+
+int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *done,
+	      struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(cancel_done) struct cancel token = { .fd = -1 };
 	struct turn t;
 	int rc;
 
-	if ((rc = cancel_init(&token, &g->root, 0, e)) < 0 ||
+	if ((rc = give_back(g, e)) < 0 || (rc = cancel_init(&token, &g->root, 0, e)) < 0 ||
 	    (rc = claim(g, opt->only, &a, &t, e)) < 0)
 		return rc;
 	struct show show = { g, opt->channel, t.id, t.address };
@@ -81,12 +111,17 @@ int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err
 		io.on_text = opt->stream ? on_text : NULL;
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_START, (str){ 0 });
 	}
-	if (id)
-		memcpy(id, t.id.p, ID_LEN + 1);
+	if (done) {
+		memcpy(done->turn, t.id.p, ID_LEN + 1);
+		done->row = t.rows_n ? t.rows[t.rows_n - 1].id : 0;
+	}
 	bool entered = turns_enter(&g->turns, t.id, &token);
+	bell_ring(&g->inbox); /* one ring may stand for many rows: let another worker look */
 	catch_up(g, t.id, &token);
 	rc = agent_turn_run(g->agent, &t, &io, &token, e);
-	if (entered)
+	if (rc < 0 && rc != E_CANCELED)
+		turns_lose(&g->turns, t.id);
+	else if (entered)
 		turns_leave(&g->turns, t.id);
 	if (opt->channel)
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_STOP, (str){ 0 });
@@ -114,6 +149,23 @@ static int add_missing(struct tx *tx, struct outbox_row *row, struct arena *a, s
 	return rc;
 }
 
+/* A row that cannot be made ready goes out as it is, rather than standing in the way. */
+static void render(struct channel *ch, const struct outbox_row *row, struct arena *a,
+		   struct piece_new **pieces, size_t *n)
+{
+	struct err e = { 0 };
+
+	if (ch->render(ch, row, a, pieces, n, &e) == OK)
+		return;
+	log_warn("render.failed", "channel=%s row=%lld err=%.*s", ch->name, (long long)row->id,
+		 STRF(log_q(a, str_of(e.msg))));
+	*pieces = NEW(a, struct piece_new);
+	**pieces = (struct piece_new){ .method = S("send"),
+				       .body = row->text,
+				       .plain = row->text };
+	*n = 1;
+}
+
 /* Take a row, cut it if it is raw, and begin its first piece: one commit. */
 static int take(struct engine *g, const struct work_opt *opt, struct arena *a,
 		struct outbox_row *row, struct piece *piece, int64_t *wake_at_ms, struct err *e)
@@ -128,10 +180,13 @@ static int take(struct engine *g, const struct work_opt *opt, struct arena *a,
 	    (rc = store_outbox_next(&tx, str_of(ch->name), opt->only, a, row, wake_at_ms, e)) <
 		    0)
 		return rc;
-	if (row->raw && ((rc = add_missing(&tx, row, a, e)) < 0 ||
-			 (rc = ch->render(ch, row, a, &pieces, &n, e)) < 0 ||
-			 (rc = store_outbox_split(&tx, row->id, pieces, n, e)) < 0))
-		return rc;
+	if (row->raw) {
+		if ((rc = add_missing(&tx, row, a, e)) < 0)
+			return rc;
+		render(ch, row, a, &pieces, &n);
+		if ((rc = store_outbox_split(&tx, row->id, pieces, n, e)) < 0)
+			return rc;
+	}
 	rc = store_piece_begin(&tx, row->id, a, piece, e);
 	if (rc < 0 && rc != E_NOENT)
 		return rc;
@@ -190,8 +245,8 @@ static int record(struct tx *tx, const struct outbox_row *row, const struct piec
 
 /* Record how a piece ended and begin the next one: one commit.  piece->id 0: none left, or
  * the row has to wait. */
-static int next_piece(struct engine *g, const struct outbox_row *row, struct piece *piece,
-		      const struct send_result *sent, struct arena *a, struct err *e)
+static int next_once(struct engine *g, const struct outbox_row *row, struct piece *piece,
+		     const struct send_result *sent, struct arena *a, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc;
@@ -199,16 +254,37 @@ static int next_piece(struct engine *g, const struct outbox_row *row, struct pie
 	if ((rc = store_begin(&tx, g->store, NULL, e)) < 0 ||
 	    (rc = record(&tx, row, piece, sent, e)) < 0)
 		return rc;
-	piece->id = 0;
+	struct piece next = { 0 };
 	bool ours = false;
 	if ((rc = store_outbox_held(&tx, row->id, &ours, e)) < 0)
 		return rc;
-	rc = ours ? store_piece_begin(&tx, row->id, a, piece, e) : OK;
+	rc = ours ? store_piece_begin(&tx, row->id, a, &next, e) : OK;
 	if (rc == OK && !ours)
 		rc = row_over(&tx, row, e);
 	if (rc < 0)
 		return rc;
-	return store_commit(&tx, e);
+	if ((rc = store_commit(&tx, e)) == OK)
+		*piece = next;
+	return rc;
+}
+
+/* What was sent was sent: until that is written, the row would be in flight here for ever. */
+static int next_piece(struct engine *g, const struct work_opt *opt,
+		      const struct outbox_row *row, struct piece *piece,
+		      const struct send_result *sent, struct arena *a, struct err *e)
+{
+	const struct cancel *c = opt->leave ? opt->leave : &g->root;
+	bool told = false;
+	int rc;
+
+	while ((rc = next_once(g, row, piece, sent, a, e)) == E_FULL || rc == E_BUSY) {
+		if (!told)
+			log_error("deliver.waits", "err=%.*s", STRF(log_q(a, str_of(e->msg))));
+		told = true;
+		if (wait_ms(ROOM_LOOK_MS, c, NULL) < 0)
+			return rc;
+	}
+	return rc;
 }
 
 int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_ms,
@@ -219,13 +295,22 @@ int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_
 	struct piece piece = { 0 };
 	int rc = take(g, opt, &a, &row, &piece, wake_at_ms, e);
 
+	if (rc == OK)
+		bell_ring(&g->outbox); /* perhaps there is more: let another look too */
 	while (rc == OK && piece.id) {
 		struct send_result sent = { 0 };
 		opt->channel->send(opt->channel, &row, &piece, &a, &sent, &g->root);
 		if (sent.end != SEND_OK)
 			log_warn("send.failed", "channel=%s end=%d err=%.*s",
 				 opt->channel->name, sent.end, STRF(log_q(&a, sent.error)));
-		rc = next_piece(g, &row, &piece, &sent, &a, e);
+		rc = next_piece(g, opt, &row, &piece, &sent, &a, e);
+		if (rc == E_INVAL) {
+			/* Its session was removed meanwhile. */
+			log_warn("deliver.gone", "row=%lld err=%.*s", (long long)row.id,
+				 STRF(log_q(&a, str_of(e->msg))));
+			rc = OK;
+			break;
+		}
 	}
 	if (rc == OK)
 		bell_ring(&g->control);

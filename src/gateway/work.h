@@ -15,13 +15,23 @@ struct work_opt {
 	struct channel *channel; /* where live output goes and pieces are sent; NULL none */
 	struct approver *approver;
 	bool stream;
+	const struct cancel *leave; /* ends the wait for room on the disk; NULL: the root */
 };
 
-/* Claim and run one turn to its end.  OK with its id in id (ID_LEN + 1 bytes, may be NULL);
- * E_NOENT there was nothing to claim; E_CANCELED shutdown, released; else the database failed. */
-int work_turn(struct engine *g, const struct work_opt *opt, char *id, struct err *e) MUSTUSE;
+struct work_done {
+	char turn[ID_LEN + 1];
+	int64_t row; /* the last inbox row it consumed */
+};
 
-/* Deliver one outbox row: cut it into pieces and send each.  E_NOENT nothing to send now;
+/* Claim and run one turn to its end.  OK; E_NOENT there was nothing to claim; E_CANCELED
+ * shutdown, released; else the database failed: a turn that was begun is remembered, and given
+ * back by the next call, before it claims.  done (may be NULL) is filled in once a turn is
+ * claimed, however it ends. */
+int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *done,
+	      struct err *e) MUSTUSE;
+
+/* Deliver one outbox row: cut it into pieces and send each.  How a piece ended is written even
+ * when that has to wait for room on the disk.  E_NOENT nothing to send now;
  * then *wake_at_ms (wall) is when to look again, 0 never. */
 int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_ms,
 		 struct err *e) MUSTUSE;

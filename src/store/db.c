@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROW_MAX (64 << 20)
+
 static bool no_room(sqlite3 *h, int rc)
 {
 	int errnum = h ? sqlite3_system_errno(h) : 0;
@@ -98,6 +100,7 @@ static int configure(struct db *db, struct err *e)
 	/* Who may checkpoint is decided in store.c, not by who happens to close last. */
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_wal_autocheckpoint(db->h, 0);
+	(void)sqlite3_limit(db->h, SQLITE_LIMIT_LENGTH, ROW_MAX);
 	int rc = db_script(db, "PRAGMA recursive_triggers = ON; PRAGMA temp_store = MEMORY", e);
 	db->doomed = OK;
 	return rc;

@@ -130,6 +130,21 @@ int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, str
 	return rc;
 }
 
+int store_inbox_waits(struct store *s, int64_t id, bool *waits, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int64_t n = 0;
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_number(r.db,
+			       "SELECT count(*) FROM inbox WHERE id = ?1 AND state = 'ready'",
+			       DB_ARGS(db_i64(id)), &n, e);
+	if (rc == OK)
+		*waits = n > 0;
+	return rc;
+}
+
 int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };

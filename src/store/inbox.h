@@ -38,6 +38,9 @@ struct inbox_new {
 int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id,
 		    struct err *e) MUSTUSE;
 
+/* Is the row still ready: neither claimed nor dropped? */
+int store_inbox_waits(struct store *s, int64_t id, bool *waits, struct err *e) MUSTUSE;
+
 /* Rows ready of one session, or with "" of all. */
 int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
 

@@ -20,15 +20,17 @@ struct identity {
 	int64_t application, version, objects;
 };
 
+/* The objects first: they appear in one commit with our mark, so that whoever sees them sees
+ * the mark too, also while another process makes the database. */
 static int read_identity(struct identity *id, struct db *db, struct err *e)
 {
-	int rc = db_number(db, "PRAGMA application_id", DB_NO_ARGS, &id->application, e);
+	int rc = db_number(db, "SELECT count(*) FROM sqlite_schema", DB_NO_ARGS, &id->objects,
+			   e);
 
 	if (rc == OK)
-		rc = db_number(db, "PRAGMA user_version", DB_NO_ARGS, &id->version, e);
+		rc = db_number(db, "PRAGMA application_id", DB_NO_ARGS, &id->application, e);
 	if (rc == OK)
-		rc = db_number(db, "SELECT count(*) FROM sqlite_schema", DB_NO_ARGS,
-			       &id->objects, e);
+		rc = db_number(db, "PRAGMA user_version", DB_NO_ARGS, &id->version, e);
 	return rc;
 }
 

@@ -203,7 +203,7 @@ static int has_old_events(struct store *s, int64_t *n, struct err *e)
 				  DB_ARGS(db_i64(clock_now_ms() - WEEK_MS)), n, e);
 }
 
-int store_prune(struct store *s, const struct cancel *c, struct err *e)
+static int prune(struct store *s, const struct cancel *c, struct err *e)
 {
 	int64_t n = 0;
 	int rc = has_old_events(s, &n, e);
@@ -232,7 +232,7 @@ int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct er
 	for (size_t i = 0; rc == OK && i < dead.n; i++)
 		rc = recover_owner(s, dead.v[i], c, &turns, e);
 	if (rc == OK)
-		rc = store_prune(s, c, e);
+		rc = prune(s, c, e);
 	if (rc < 0)
 		return rc;
 	/* Not before: the files are what tells the dead from the living. */

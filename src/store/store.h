@@ -14,6 +14,7 @@
  * Threads  any, at once.
  * Blocks   store_begin() while another thread or process writes (at most 10 s, then E_BUSY);
  *          the wait is cancellable.  Commit is an fsync.
+ * Limits   a row of 64 MiB: E_LIMIT beyond.
  * Errors   E_FULL no room, E_CORRUPT damaged (latched: every later call fails alike),
  *          E_IO (latched when an fsync failed: exit and recover), E_BUSY, E_DENIED.
  *          A failed call inside a transaction dooms it: later calls and the commit fail with

@@ -94,14 +94,11 @@ int store_turn_state(struct store *s, str turn_id, struct arena *a, str *state, 
 
 /* Turns and claims whose owner's lock is free become ready (cli ones interrupted, their rows
  * dropped); their running calls become planned when safe, else in_doubt.  Sending outbox
- * pieces become ready once more.  Owner files of the dead are removed.  Then as
- * store_prune().  *n: how many turns.  What the living hold is left alone, so a daemon may
- * call it at any time.  Only under the daemon lock: a command borrows it for the call, E_BUSY
- * when a daemon has it; E_DENIED for STORE_READ. */
+ * pieces become ready once more.  Owner files of the dead are removed, and events seen more
+ * than seven days ago are forgotten.  *n: how many turns.  What the living hold is left
+ * alone, so a daemon may call it at any time.  Only under the daemon lock: a command borrows
+ * it for the call, E_BUSY when a daemon has it; E_DENIED for STORE_READ. */
 int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct err *e) MUSTUSE;
-
-/* Forget events seen more than seven days ago, in batches. */
-int store_prune(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* Children of dead owners that were running calls, to be killed before recovery. */
 struct stale_child {

@@ -258,6 +258,8 @@ int json_read(struct json **out, struct arena *a, str text, struct err *e)
 	str what;
 	int rc;
 
+	if (str_starts(text, S("\xef\xbb\xbf"))) /* some editors leave a byte order mark */
+		text = str_sub(text, 3, text.n);
 	if ((rc = mend_text(a, &text, e)) < 0)
 		return rc;
 	SCOPED(root_drop)

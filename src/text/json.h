@@ -36,8 +36,8 @@ struct json {
 	size_t n; /* elements or members */
 };
 
-/* One JSON text, nothing but white space around it.  E_PROTO with line and column,
- * E_LIMIT too deep. */
+/* One JSON text with nothing but white space around it; a leading byte order mark is
+ * skipped.  E_PROTO with line and column, E_LIMIT too deep. */
 int json_read(struct json **out, struct arena *a, str text, struct err *e) MUSTUSE;
 
 /* All of these take NULL for v and answer as for something absent. */

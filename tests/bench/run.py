@@ -5,6 +5,7 @@ Times are stamped on the monotonic clock, by the fake model for what it receives
 here for what goes into the program and comes out of it.  "own time" of a turn is what
 remains when the model's share is taken off; it includes the wake-ups of this script.
 """
+import atexit
 import json
 import os
 import re
@@ -35,6 +36,7 @@ class Model:
 
     def __init__(self):
         self.proc = subprocess.Popen([f"{BENCH}/fake_model"], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.proc.kill)     # also when a bench fails
         self.port = int(self.proc.stdout.readline().split()[1])
 
     def take(self, n):
@@ -210,7 +212,8 @@ def bench_programs(home):
     print_rows([f"{BENCH}/bench_cancel"], env)
     bench_dns(home, env)
     if os.path.exists(f"{BENCH}/bench_store"):
-        print_rows([f"{BENCH}/bench_store"], dict(env, TMPDIR=home))
+        os.makedirs(f"{home}/journal")
+        print_rows([f"{BENCH}/bench_store", f"{home}/journal"], env)
     model.close()
 
 

@@ -10,6 +10,8 @@ import pytest
 from fakes.model import Reply, call
 from harness.process import descendants, wait_gone
 
+pytestmark = pytest.mark.concurrency
+
 
 def use(gantry, model, name, seconds=None, settings=None, **args):
     """One turn that calls one tool; what the model was told."""
@@ -56,7 +58,7 @@ def test_bad_servers_are_named_and_the_good_one_serves(gantry, model, mcp):
     mcp.command("absent", "/nonexistent/program").command("sleeper", "sleep", ["1000"])
     model.reply(calls=[call("good__echo", text="hi")])
     model.reply("done")
-    d = gantry.daemon()
+    d = gantry.daemon(GANTRY_MCP_START_TIMEOUT="3s")
     d.send("go")
     d.out.wait("done", 60)
     assert model.last.results == ["hi"]

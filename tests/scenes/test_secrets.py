@@ -1,5 +1,7 @@
 """Secrets appear nowhere.  Every scene looks for the key by value; here are those that provoke it."""
 
+import urllib.parse
+
 import pytest
 
 from fakes.model import Reply, call
@@ -16,7 +18,8 @@ def token(gantry):
 @pytest.mark.parametrize("status", [400, 401, 403, 500])
 def test_a_provider_that_echoes_headers_and_body(gantry, model, status):
     key = gantry.env()["LLM_API_KEY"]
-    model.default = Reply(status=status, body={"error": {"message": "you sent Authorization: Bearer %s and %s" % (key, TOKEN)}})
+    model.default = Reply(status=status, body={"error": {
+        "message": "you sent Authorization: Bearer %s and %s and %s" % (key, TOKEN, urllib.parse.quote(key, safe=""))}})
     assert gantry.talk("hi", seconds=180).out.strip()
 
 

@@ -7,6 +7,8 @@ import pytest
 from fakes.model import Reply, call
 from harness.watch import Gate
 
+pytestmark = pytest.mark.concurrency
+
 
 def tool_turn(model, *calls, then="done", **kw):
     model.reply(calls=list(calls), **kw)
@@ -336,6 +338,42 @@ def test_rich_schemas_reach_the_model_whole(gantry, model, mcp):
         "a": {"type": "number"}, "b": {"type": "number"}}}
 
 
+def keys_of(schema):
+    """Every key of a schema, at any depth, beside names of properties."""
+    if isinstance(schema, list):
+        for s in schema:
+            yield from keys_of(s)
+    elif isinstance(schema, dict):
+        for k, v in schema.items():
+            yield k
+            yield from keys_of(list(v.values()) if k in ("properties", "$defs") else v)
+
+
+def test_a_rich_schema_is_sent_whole(gantry, model, mcp):
+    mcp.add("srv", tools=["rich"])
+    model.reply("ok")
+    gantry.talk("go")
+    (tool,) = [t["function"] for t in model.last.body["tools"]]
+    assert set(keys_of(tool["parameters"])) >= {"$defs", "$ref", "anyOf", "const", "exclusiveMinimum"}
+
+
+def test_gemini_gets_a_schema_it_takes_through_a_proxy(gantry, model, mcp):
+    mcp.add("srv", tools=["rich", "echo"])
+    model.reply(calls=[call("srv__rich", e=1)])
+    model.reply("ok")
+    proxy = model.url[:-len("/v1")]
+    r = gantry.talk("go", LLM_BASE_URL="http://generativelanguage.googleapis.com/v1beta/openai", http_proxy=proxy)
+    assert r.out == "ok\n"
+    assert model.last.path.startswith("http://generativelanguage.googleapis.com/")
+    (rich,) = [t["function"] for t in model.last.body["tools"] if t["function"]["name"] == "srv__rich"]
+    refused = {"$schema", "$defs", "$ref", "additionalProperties", "const", "exclusiveMinimum", "uniqueItems"}
+    assert not refused & set(keys_of(rich["parameters"]))
+    props = rich["parameters"]["properties"]
+    assert set(props) == set("abcdef")
+    assert "items" in props["d"]
+    assert props["f"]["type"] == "string" and props["f"].get("nullable") is True
+
+
 def test_a_turn_that_failed_after_tools_is_noted_not_lost(gantry, model, mcp):
     mcp.add("srv", tools=["count"])
     model.reply(calls=[call("srv__count", label="bought")])
@@ -346,7 +384,6 @@ def test_a_turn_that_failed_after_tools_is_noted_not_lost(gantry, model, mcp):
     assert "srv__count" in json.dumps(model.last.messages)
 
 
-@pytest.mark.concurrency
 def test_many_calls_in_one_batch_all_run(gantry, model, mcp):
     mcp.add("a", tools=["echo"])
     mcp.add("b", tools=["echo"])

@@ -94,6 +94,20 @@ static void shown_yaml_can_be_read_and_holds_no_secret(void **state)
 	config_free(c);
 }
 
+static void an_old_name_is_shown_as_the_new_one(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct config *c = loaded(&a, (char *[]){ "GANTRY_STORAGE_PATH=/tmp/old.db",
+						  "LLM_BASE_URL=http://h", "LLM_NO_KEY=yes",
+						  "LLM_MODEL=m", NULL });
+	struct buf b = buf_in(&a, 1 << 20);
+
+	config_show(&b, c);
+	assert_null(strstr(buf_str(&b).p, " path: "));
+	assert_non_null(strstr(buf_str(&b).p, " dsn: /tmp/old.db # env GANTRY_STORAGE_PATH\n"));
+	config_free(c);
+}
+
 static void unset_secrets_say_so(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -112,6 +126,7 @@ int main(void)
 		cmocka_unit_test(the_reference_page_is_up_to_date),
 		cmocka_unit_test(every_option_is_explained_in_a_table_row),
 		cmocka_unit_test(shown_yaml_can_be_read_and_holds_no_secret),
+		cmocka_unit_test(an_old_name_is_shown_as_the_new_one),
 		cmocka_unit_test(unset_secrets_say_so),
 	};
 

@@ -99,6 +99,8 @@ static void rig_init(struct rig *r)
 static void rig_done(struct rig *r)
 {
 	mcp_host_stop(r->host);
+	(void)unlink(arena_fmt(&r->a, "%s/log", r->dir).p);
+	(void)rmdir(r->dir);
 	bell_done(&r->changed);
 	arena_free(&r->saved_arena);
 	(void)pthread_mutex_destroy(&r->lock);

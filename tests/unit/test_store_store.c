@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -320,6 +321,21 @@ static void what_is_rolled_back_never_was(void **state)
 	assert_int_equal(before, store_commits(w->s));
 }
 
+static void a_row_has_a_limit(void **state)
+{
+	struct world *w = *state;
+	size_t n = (64u << 20) + 1;
+	char *text = arena_alloc(&w->a, 1, n);
+	struct tx tx = world_begin(w);
+
+	memset(text, 'x', n);
+	assert_int_equal(E_LIMIT, store_tools_set(&tx, S("s"), (str){ text, n }, &w->e));
+	assert_int_equal(E_LIMIT, store_commit(&tx, &w->e));
+	tx = world_begin(w);
+	ok(w, store_tools_set(&tx, S("s"), (str){ text, n / 2 }, &w->e));
+	world_commit(w, &tx);
+}
+
 static void readers_see_the_last_commit_only(void **state)
 {
 	struct world *w = *state;
@@ -364,6 +380,7 @@ int main(void)
 		T(many_workers_never_claim_the_same),
 		T(twenty_threads_take_turns),
 		T(what_is_rolled_back_never_was),
+		T(a_row_has_a_limit),
 		T(readers_see_the_last_commit_only),
 		T(many_readers_read_at_once),
 	};

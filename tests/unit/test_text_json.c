@@ -83,6 +83,7 @@ static const struct {
 	{ "plain", S("{\"a\":1,\"b\":[true,false,null,\"x\"]}"),
 	  S("{\"a\":1,\"b\":[true,false,null,\"x\"]}") },
 	{ "white space", S(" \t\r\n[ 1 , 2 ] \n"), S("[1,2]") },
+	{ "byte order mark", S("\xef\xbb\xbf[1]"), S("[1]") },
 	{ "order of keys", S("{\"z\":1,\"a\":2,\"m\":3}"), S("{\"z\":1,\"a\":2,\"m\":3}") },
 	{ "the last of a repeated key", S("{\"a\":1,\"b\":2,\"a\":3}"),
 	  S("{\"a\":3,\"b\":2}") },

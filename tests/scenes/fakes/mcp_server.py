@@ -17,6 +17,7 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     die {}               exits in the middle of the call
     die_once {flag}      likewise, once: the file flag says that it did
     hang {}              never answers                pid {}, cwd {}    of this process
+    rich {}              has a schema with everything that some provider refuses
 
 Tricks (--do), each for itself or together:
     silent               never answers anything (also not EOF of stdin: see ignore-eof)
@@ -89,6 +90,13 @@ TOOLS = {
     "die_once": ("Exit in the first call.", schema("flag", flag=STR)),
     "hang": ("Never answer.", schema()),
     "pid": ("The process id.", schema()),
+    "rich": ("A schema with everything.", {
+        "$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "additionalProperties": False,
+        "$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}},
+        "properties": {
+            "a": {"$ref": "#/$defs/n"}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "c": {"const": 3},
+            "d": {"type": "array"}, "e": {"type": "integer", "enum": [0, 1], "exclusiveMinimum": 0},
+            "f": {"type": ["string", "null"], "format": "uri", "uniqueItems": True}}}),
     "cwd": ("The working directory.", schema()),
 }
 ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "idempotentHint": True},

@@ -28,7 +28,8 @@ from .watch import wait_files
 TREE = pathlib.Path(__file__).resolve().parents[3]
 FAKES = TREE / "tests" / "scenes" / "fakes"
 PYTHON = "/usr/bin/python3"
-KEY = "sk-test-K3y/with+odd=chars.0123456789abcdef"
+# No prefix or label that a pattern would know: it has to be hidden by its value.
+KEY = "Plain-K3y/with+odd=chars.0123456789abcdef"
 PASSED_ON = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE")
 
 

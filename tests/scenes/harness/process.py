@@ -97,7 +97,8 @@ def reap_orphans(keep):
 class Stream:
     """One output of a process: all bytes so far, and waiting for more."""
 
-    def __init__(self, fd, name, board):
+    def __init__(self, fd, name, board, owned=True):
+        self.owned = owned      # close fd at the end of the stream
         self.fd, self.name, self.board = fd, name, board
         self.data = bytearray()
         self.stamps = []        # (offset after the read, monotonic time)
@@ -120,6 +121,8 @@ class Stream:
                     self.eof = True
                 self.board.cond.notify_all()
             if not part:
+                if self.owned:
+                    os.close(self.fd)
                 return
 
     @property

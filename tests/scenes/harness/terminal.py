@@ -137,7 +137,7 @@ class Terminal(Proc):
         self.slave = slave      # kept open: the settings can be read after the program is gone
         self.master = master
         self.stdin = None
-        self.out = Stream(master, "terminal", self.board)
+        self.out = Stream(master, "terminal", self.board, owned=False)
         if err_w is None:
             self.err = self.out
         else:

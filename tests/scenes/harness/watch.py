@@ -89,13 +89,14 @@ def wait_files(folder, test, what, seconds=None):
                                         IN_MODIFY | IN_MOVED_TO | IN_CREATE | IN_DELETE) < 0:
         raise OSError(ctypes.get_errno(), "inotify on %s" % folder)
     end = time.monotonic() + limit(seconds if seconds is not None else 20.0)
+    poller = select.poll()      # select() cannot take descriptors over 1023
+    poller.register(fd, select.POLLIN)
     try:
         while True:
             value = test()
             if value:
                 return value
-            ready, _, _ = select.select([fd], [], [], max(0, end - time.monotonic()))
-            if not ready:
+            if not poller.poll(max(0, end - time.monotonic()) * 1000):
                 raise Hung("gave up waiting for %s" % what)
             try:
                 os.read(fd, 65536)
