@@ -568,6 +568,13 @@ class Telegram(Methods):
         self._started.wait(10)
         return self
 
+    def open_again(self, port):
+        """After stop(): the same server at the same port."""
+        self._port, self._wakers, self.waiting = port, set(), None
+        self._started.clear()
+        self.thread = threading.Thread(target=self._run, daemon=True, name="fake telegram")
+        return self.start()
+
     def stop(self):
         self.loop.call_soon_threadsafe(self._stop.set)
         self.thread.join(10)

@@ -5,6 +5,7 @@ What holds for every scene with Telegram is checked at its end: the server refus
 (bot.tolerate names what a scene expects), and the token stands in no output, log or database.
 """
 
+import struct
 import subprocess
 
 import pytest
@@ -22,7 +23,7 @@ class Bot(Telegram):
 
     def __init__(self):
         super().__init__()
-        self.gantry = None
+        self.gantry, self.args, self.clock = None, [], None
 
     def connect(self, gantry):
         self.gantry = gantry
@@ -30,15 +31,49 @@ class Bot(Telegram):
         gantry.set(TELEGRAM_API_BASE_URL=self.url, **WITH_TELEGRAM)
         return self
 
-    def run(self, **more):
+    def configure(self, text="", telegram="allow_from: [%d]" % ALLOWED):
+        """Start from a file from now on; text is YAML at the top level, telegram below its key."""
+        g = self.gantry
+        self.args = ["--config", str(g.dir / "config.yaml")]
+        (g.dir / "config.yaml").write_text("""
+agent: {model: test-model, persona_dir: %s, tool_trace: "off"}
+openai: {api_key_env: LLM_API_KEY, base_url: %s}
+storage: {dsn: %s}
+mcp: {manifest: %s}
+tools: {filesystem: {enabled: false}, web_fetch: {enabled: false}, exec: {enabled: false}}
+channels:
+  telegram:
+    api_base_url: %s
+%s
+%s
+""" % (g.persona, g.model.url, g.db_path, g.manifest, self.url,
+       "\n".join("    " + line for line in telegram.splitlines()), text), encoding="utf-8")
+        return self
+
+    def run(self, seam=False, **more):
         """`gantry run`, polling."""
         before = len(self.of("getUpdates"))
-        p = self.gantry.start("run", stdin=subprocess.DEVNULL, **more)
+        p = self.gantry.start("run", *self.args, seam=seam, stdin=subprocess.DEVNULL, **more)
         try:
             self.wait_calls("getUpdates", before + 1, 30)
         except AssertionError as e:
             raise AssertionError("%s\n%s" % (e, p.report())) from None
         return p
+
+    def run_clocked(self, **more):
+        """The same on the seam build, whose clock step() moves."""
+        self.clock = self.gantry.dir / "clock"
+        self.clock.write_bytes(struct.pack("=q", 0))
+        self.offset_ms = 0
+        return self.run(seam=True, GANTRY_CLOCK=str(self.clock), **more)
+
+    def step(self, seconds):
+        """Time passes for gantry (the file is mapped: written in place)."""
+        self.offset_ms += int(seconds * 1000)
+        with open(self.clock, "r+b") as f:
+            f.write(struct.pack("=q", self.offset_ms))
+        for chat in self.chats.values():
+            chat.quiet_from, chat.quiet_until = chat.quiet_from - seconds, chat.quiet_until - seconds
 
     def stop_gantry(self, proc, seconds=30):
         proc.term()
