@@ -14,7 +14,8 @@ sys.path.insert(0, str(HERE.parent / "scenes"))
 
 import pytest  # noqa: E402
 
-from harness.fixtures import gantry, mcp, model, processes_of  # noqa: E402,F401
+from harness.bot import bot, chats_of  # noqa: E402,F401
+from harness.fixtures import gantry, mcp, model  # noqa: E402,F401
 from harness.process import Proc  # noqa: E402
 
 
@@ -23,7 +24,7 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
     if report.when == "call" and report.failed:
-        text = processes_of(item)
+        text = chats_of(item)
         if text:
             report.sections.append(("processes", text[-20000:]))
 

@@ -93,7 +93,7 @@ class Call:
     def __init__(self, number, connection, method, params, files):
         self.number, self.connection, self.method, self.params, self.files = number, connection, method, params, files
         self.arrived, self.departed, self.dropped = time.monotonic(), None, None
-        self.description, self.fault, self.result = None, None, None
+        self.description, self.fault, self.result, self.raw = None, None, None, ("", b"")
 
     @property
     def chat(self):
@@ -512,6 +512,7 @@ class Telegram(Methods):
         super().__init__()
         self.token, self.api = token, api or Api()
         self.calls, self.violations, self.tolerate, self.faults = [], [], [], []
+        self.calls_n = 0
         self.strangers = 0              # calls with another token
         self.patient = True             # False: an empty poll is answered at once
         self.waiting = None             # the poll that waits: its end by another one
@@ -662,7 +663,9 @@ class Telegram(Methods):
                 params = self.api.from_form(method, params)
             faults += self.api.faults(method, params, files)
         with self.board.cond:
-            call = Call(len(self.calls) + 1, connection, method, params, files)
+            self.calls_n += 1
+            call = Call(self.calls_n, connection, method, params, files)
+            call.raw = kind, body
             self.calls.append(call)
             if faults:
                 call.description = "Bad Request: " + "; ".join(faults)
@@ -717,7 +720,7 @@ class Telegram(Methods):
     def _departed(self, call):
         with self.board.cond:
             call.departed = time.monotonic()
-            if not self.keep_calls:
+            if not self.keep_calls and call in self.calls:
                 self.calls.remove(call)
             self.board.cond.notify_all()
 

@@ -31,12 +31,14 @@ class Bot(Telegram):
         gantry.set(TELEGRAM_API_BASE_URL=self.url, **WITH_TELEGRAM)
         return self
 
-    def configure(self, text="", telegram="allow_from: [%d]" % ALLOWED):
-        """Start from a file from now on; text is YAML at the top level, telegram below its key."""
+    def configure(self, text="", telegram="allow_from: [%d]" % ALLOWED, agent=True):
+        """Start from a file from now on; text is YAML at the top level, telegram below its key.
+        agent: write that key too."""
         g = self.gantry
+        if agent:
+            text = "agent: {model: test-model, persona_dir: %s, tool_trace: \"off\"}\n%s" % (g.persona, text)
         self.args = ["--config", str(g.dir / "config.yaml")]
         (g.dir / "config.yaml").write_text("""
-agent: {model: test-model, persona_dir: %s, tool_trace: "off"}
 openai: {api_key_env: LLM_API_KEY, base_url: %s}
 storage: {dsn: %s}
 mcp: {manifest: %s}
@@ -46,7 +48,7 @@ channels:
     api_base_url: %s
 %s
 %s
-""" % (g.persona, g.model.url, g.db_path, g.manifest, self.url,
+""" % (g.model.url, g.db_path, g.manifest, self.url,
        "\n".join("    " + line for line in telegram.splitlines()), text), encoding="utf-8")
         return self
 
