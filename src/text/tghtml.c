@@ -74,8 +74,8 @@ static void add_bare(struct pieces *p, const struct tg_photo *photo)
 static bool is_caption(const struct pieces *p, size_t from, size_t to)
 {
 	tg_trim(p->d, &from, &to);
-	str s = text_of(p->d, from, to);
-	return tg_visible(s) && tg_units(s) <= p->limits.caption;
+	return tg_visible(text_of(p->d, from, to)) &&
+	       tg_cut(p->d, from, to, p->limits.caption, false) == to;
 }
 
 static void add_captioned(struct pieces *p, str url, size_t from, size_t to)
@@ -169,7 +169,7 @@ str tg_live(struct arena *a, str so_far)
 	tg_trim(&d, &from, &to);
 	if (!tg_visible(text_of(&d, from, to)))
 		return S("");
-	if (tg_units(text_of(&d, from, to)) <= TG_TEXT_MAX)
+	if (tg_cut(&d, from, to, TG_TEXT_MAX, false) == to)
 		return tg_html(&d, from, to);
 	to = tg_cut(&d, from, to, TG_TEXT_MAX - 1, false);
 	tg_trim(&d, &from, &to);

@@ -71,8 +71,9 @@ bool tg_visible(str text);
 /* UTF-16 units of a text. */
 size_t tg_units(str text);
 
-/* Where the piece that begins at from has to end, by_level: where it ends best; it is at
- * most limit units long without the white space at its end. */
+/* Where the piece that begins at from has to end, by_level: where it ends best.  It is at
+ * most limit units long without the white space at its end, and has no more tags and links
+ * than Telegram takes. */
 size_t tg_cut(const struct tg_doc *d, size_t from, size_t end, size_t limit, bool by_level);
 
 /* Where the source of what follows at begins. */

@@ -11,6 +11,10 @@
 #include <string.h>
 
 #define ZWJ 0x200Du
+/* Telegram drops what is formatted beyond a hundred places, and refuses a message when all
+ * links together are longer than some 9500 bytes. */
+#define ENTITIES_MAX 100
+#define LINKS_MAX 8192
 #define CLUSTER_MAX TG_LIMIT_MIN /* units; longer ones are cut */
 
 struct range {
@@ -167,41 +171,90 @@ static int level_at(const struct tg_doc *d, size_t from, size_t at, bool made_up
 	return ends_sentence(before) ? TG_SENTENCE : -1;
 }
 
-static size_t least(enum tg_level level, size_t limit)
+/* How much of the units that there is room for a place of a kind has to have before it. */
+static size_t least(enum tg_level level, size_t room)
 {
-	return level == TG_SPACE ? 1 : level == TG_BLOCK ? limit / 8 : limit / 4;
+	return level == TG_SPACE ? 1 : level == TG_BLOCK ? room / 8 : room / 4;
+}
+
+struct walk {
+	const struct tg_doc *d;
+	size_t run, brk; /* at the byte or behind it */
+	size_t entities, weight; /* tags so far, and the bytes of links in HTML */
+	struct tg_style style; /* of the run before */
+	size_t best[TG_LEVELS], units[TG_LEVELS]; /* the last place of each kind */
+};
+
+static size_t link_weight(const struct tg_doc *d, unsigned link)
+{
+	str s = d->links[link - 1];
+	size_t n = s.n + 16;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += strchr("&<>\"", s.p[i]) ? 5 : 0;
+	return n;
+}
+
+/* Count what the run opens.  Is it still no more than Telegram takes? */
+static bool enter_run(struct walk *w)
+{
+	const struct tg_style *s = &w->d->runs[w->run].style;
+
+	for (unsigned bit = TG_BOLD; bit <= TG_CODE; bit *= 2)
+		w->entities += (s->bits & bit) > (w->style.bits & bit);
+	w->entities += s->pre && s->pre != w->style.pre;
+	w->entities += s->quote && s->quote != w->style.quote;
+	if (s->link && s->link != w->style.link) {
+		w->entities++;
+		w->weight += link_weight(w->d, s->link);
+	}
+	w->style = *s;
+	return w->entities <= ENTITIES_MAX && w->weight <= LINKS_MAX;
+}
+
+static void remember(struct walk *w, size_t from, size_t at, size_t units)
+{
+	const struct tg_doc *d = w->d;
+	int level;
+
+	while (w->brk < d->breaks_n && d->breaks[w->brk].at < at)
+		w->brk++;
+	if (w->brk < d->breaks_n && d->breaks[w->brk].at == at)
+		level = (int)d->breaks[w->brk].level;
+	else
+		level = level_at(d, from, at, d->runs[w->run].src == TG_NO_SOURCE);
+	if (level < 0 || units == 0)
+		return;
+	w->best[level] = at;
+	w->units[level] = units;
 }
 
 size_t tg_cut(const struct tg_doc *d, size_t from, size_t end, size_t limit, bool by_level)
 {
-	size_t best[TG_LEVELS] = { 0 }, units = 0, seen = 0, i = from;
-	size_t run = tg_run_at(d, from), brk = first_break(d, from);
+	struct walk w = { .d = d, .run = tg_run_at(d, from), .brk = first_break(d, from) };
+	size_t units = 0, seen = 0, i = from, n;
 
+	(void)enter_run(&w);
 	while (i < end) {
-		size_t n;
 		size_t len = cluster((str){ d->text.p + i, end - i }, &n);
-		bool space = blank(d->text.p[i]);
-		if (!space && units + n > limit)
+		bool space = blank(d->text.p[i]), fits = true;
+		while (w.run + 1 < d->runs_n && d->runs[w.run + 1].at <= i && fits) {
+			w.run++;
+			fits = enter_run(&w);
+		}
+		if (!fits || (!space && units + n > limit))
 			break;
 		i += len;
 		units += n;
 		if (!space)
 			seen = units;
-		while (run + 1 < d->runs_n && d->runs[run + 1].at < i)
-			run++;
-		while (brk < d->breaks_n && d->breaks[brk].at < i)
-			brk++;
-		int level = brk < d->breaks_n && d->breaks[brk].at == i
-				    ? (int)d->breaks[brk].level
-				    : level_at(d, from, i, d->runs[run].src == TG_NO_SOURCE);
-		if (level >= 0 && seen && seen >= least((enum tg_level)level, limit))
-			best[level] = i;
+		remember(&w, from, i, seen);
 	}
 	if (i >= end || !by_level)
 		return i;
 	for (int level = TG_LEVELS - 1; level >= 0; level--)
-		if (best[level])
-			return best[level];
+		if (w.best[level] && w.units[level] >= least((enum tg_level)level, seen))
+			return w.best[level];
 	return i;
 }
 

@@ -346,6 +346,27 @@ static void long_texts_are_cut_where_it_hurts_least(void **state)
 	}
 }
 
+static void formatting_is_no_more_than_telegram_takes(void **state)
+{
+	static const char *const parts[] = {
+		"**a** ",
+		"`c` *d*\n",
+		"[a](http://example.com/?b&c) ",
+		"> a\n\nb\n\n",
+		"**a *b* [c](tg://d)** ",
+		"a[b](http://example.com/"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)",
+	};
+
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		str text = many(&a, parts[i], 300), shows;
+		assert_null(tg_pieces_fault(&a, text, 4096)); /* the judge counts */
+		assert_null(tg_fault(&a, tg_live(&a, text), &shows));
+	}
+}
+
 /* What is nothing but a repeated cluster is never cut inside of one. */
 static void characters_stay_whole_wherever_the_cut_is(void **state)
 {
@@ -765,6 +786,7 @@ int main(void)
 		cmocka_unit_test(text_too_long_for_a_caption_goes_as_messages),
 		cmocka_unit_test(images_beyond_ten_are_links),
 		cmocka_unit_test(long_texts_are_cut_where_it_hurts_least),
+		cmocka_unit_test(formatting_is_no_more_than_telegram_takes),
 		cmocka_unit_test(characters_stay_whole_wherever_the_cut_is),
 		cmocka_unit_test(each_case_is_sent_as_its_file_says),
 		cmocka_unit_test(the_plain_form_is_the_source),

@@ -9,12 +9,15 @@
 #include "base/utf.h"
 #include "text/tghtml_doc.h"
 
-#define TAGS_MAX 64
+#define TAGS_MAX 64 /* nested */
+#define TAGS_IN_ALL 100
+#define LINKS_IN_ALL 9500 /* bytes */
 
 struct judge {
 	str open[TAGS_MAX];
 	size_t depth;
 	size_t filled; /* elements up to this depth have content */
+	size_t tags, links; /* how many, and bytes of the targets */
 	struct buf text;
 };
 
@@ -91,9 +94,14 @@ static const char *tag_fault(struct judge *j, str tag)
 		const char *fault = open_fault(j, tag);
 		if (!fault && j->depth == TAGS_MAX)
 			return "too deep";
-		if (!fault)
-			j->open[j->depth++] = str_cut(&tag, ' ');
-		return fault;
+		if (fault)
+			return fault;
+		j->tags += !(inside(j, "pre") && str_starts(tag, S("code ")));
+		j->links += str_starts(tag, S("a ")) ? tag.n : 0;
+		j->open[j->depth++] = str_cut(&tag, ' ');
+		return j->tags > TAGS_IN_ALL     ? "more tags than Telegram looks at"
+		       : j->links > LINKS_IN_ALL ? "more links than Telegram takes"
+						 : NULL;
 	}
 	if (!j->depth || !str_eq(str_sub(tag, 1, tag.n), j->open[j->depth - 1]))
 		return "a closing tag that closes nothing";
@@ -185,7 +193,7 @@ static const char *piece_fault(struct arena *a, const struct tg_piece *p, size_t
 		return "a plain text that is no UTF-8";
 	if (!photo && (!tg_visible(*text) || !tg_visible(p->plain) || p->url.n))
 		return "a message with nothing to see";
-	if (photo && !str_starts(p->url, S("http")) && !str_starts(p->url, S("HTTP")))
+	if (photo && !str_ieq(str_sub(p->url, 0, 4), S("http")))
 		return "a photo without a URL";
 	return NULL;
 }
