@@ -67,6 +67,11 @@ size_t tg_units(str text)
 	return n;
 }
 
+static bool blank(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t';
+}
+
 static bool flag_half(uint32_t cp)
 {
 	return cp >= 0x1F1E6 && cp <= 0x1F1FF;
@@ -86,6 +91,8 @@ static size_t cluster(str s, size_t *units)
 	uint32_t last = utf_next(s, &n), cp;
 
 	*units = units_of(last);
+	if (blank(s.p[0]))
+		return n;
 	if (flag_half(last) && n < s.n && flag_half(utf_next(str_sub(s, n, s.n), &len))) {
 		n += len;
 		*units += 2;
@@ -113,11 +120,6 @@ size_t tg_run_at(const struct tg_doc *d, size_t at)
 			hi = mid;
 	}
 	return lo;
-}
-
-static bool blank(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t';
 }
 
 void tg_trim(const struct tg_doc *d, size_t *from, size_t *to)

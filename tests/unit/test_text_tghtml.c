@@ -237,6 +237,7 @@ static void images_become_photos_and_text_keeps_its_place(void **state)
 		  "<a href=\"https://x.y/y.png\">https://x.y/y.png</a>" },
 		{ "![a](https://x/1.png) ![b](https://x/1.png) https://x/1.png t",
 		  "[https://x/1.png]\nt" },
+		{ "![a](https://x/1.png)![b](https://x/1.png)", "[https://x/1.png]\na" },
 		{ "![v](https://x/1.svg?a) ![r](a/b.png) ![d](data:image/png;base64,AA)",
 		  "<a href=\"https://x/1.svg?a\">v</a> r d" },
 		{ "- ![a](https://x/1.png)\n- ![b](https://x/2.png)",
@@ -327,6 +328,9 @@ static void long_texts_are_cut_where_it_hurts_least(void **state)
 		{ { "a", " ", "b" }, { 100, 1, 4000 }, 0, { 100, 4000 } },
 		{ { "a", "\n", "b" }, { 20, 1, 20 }, 32, { 20, 20 } },
 		{ { "x" }, { 100 }, 40, { 40, 40, 20 } },
+		{ { "a", "\n", "b c " }, { 3000, 1, 400 }, 0, { 3000, 1599 } },
+		{ { "- ", "x" }, { 1, 60 }, 32, { 32, 30 } },
+		{ { "x", " \u200D" EMOJI, "y" }, { 4095, 1, 3 }, 0, { 4095, 6 } },
 		{ { "x", " \n \n ", "y" }, { 4096, 1, 3 }, 0, { 4096, 3 } },
 	};
 
@@ -365,6 +369,25 @@ static void formatting_is_no_more_than_telegram_takes(void **state)
 		assert_null(tg_pieces_fault(&a, text, 4096)); /* the judge counts */
 		assert_null(tg_fault(&a, tg_live(&a, text), &shows));
 	}
+}
+
+static void long_targets_are_no_links(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str url = arena_cat(&a, S("http://a.b/"), many(&a, "c", 2000)), text;
+	size_t n, total = 0;
+	const struct tg_piece *p;
+
+	text = arena_fmt(&a, "[x](%s) [y](%sddddddddddddddddddddddddddddddddddddddd)", url.p,
+			 url.p);
+	p = render(&a, text, 0, 0, &n);
+	assert_true(n == 1 && str_ends(p[0].html, S("\">x</a> y")));
+	/* A definition is written once and may be used thousands of times. */
+	text = arena_fmt(&a, "[r]: %s\n\n%s", url.p, many(&a, "[r] ", 3000).p);
+	p = render(&a, text, 0, 0, &n);
+	for (size_t i = 0; i < n; i++)
+		total += p[i].html.n;
+	assert_in_range(total, 12000, text.n * 12);
 }
 
 /* What is nothing but a repeated cluster is never cut inside of one. */
@@ -455,6 +478,10 @@ static void the_plain_form_is_the_source(void **state)
 		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|**bbbbbbbbbbbb cc**" },
 		{ "> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n> b\n\n> cccccccc\n",
 		  "> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n> b|> cccccccc" },
+		{ "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n```c\neee(1234567890);\n```"
+		  "\n",
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|```c\neee(1234567890);\n``"
+		  "`" },
 		{ "[long](http://example.com/a/target/longer/than/the/limit) a", "long a" },
 	};
 
@@ -787,6 +814,7 @@ int main(void)
 		cmocka_unit_test(images_beyond_ten_are_links),
 		cmocka_unit_test(long_texts_are_cut_where_it_hurts_least),
 		cmocka_unit_test(formatting_is_no_more_than_telegram_takes),
+		cmocka_unit_test(long_targets_are_no_links),
 		cmocka_unit_test(characters_stay_whole_wherever_the_cut_is),
 		cmocka_unit_test(each_case_is_sent_as_its_file_says),
 		cmocka_unit_test(the_plain_form_is_the_source),
