@@ -42,7 +42,7 @@ struct tg_limits {
  * before it.  When all photos stand in one place and all text fits, it is the first one's
  * caption.  A photo without text has its alternative text as caption.
  *
- * E_LIMIT: the text is too long to be handled at all (GiB).  limits NULL: Telegram's. */
+ * E_LIMIT: more than 16 MiB.  limits NULL: Telegram's. */
 int tg_render(struct arena *a, str markdown, const struct tg_limits *limits,
 	      struct tg_piece **out, size_t *n, struct err *e) MUSTUSE;
 

@@ -56,7 +56,7 @@ struct tg_doc {
 /* Room for one more element in *p, of which there are n of size bytes. */
 void *tg_more(struct arena *a, void *p, size_t n, size_t *room, size_t size);
 
-/* Read Markdown; photos: take images out of the text.  False: too long. */
+/* Read Markdown; photos: take images out of the text.  False: more than 16 MiB. */
 bool tg_parse(struct tg_doc *d, struct arena *a, str markdown, bool photos);
 
 /* The run that holds the byte at, which is in the text. */

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#define SOURCE_MAX (16u << 20)
 #define TEXT_FACTOR 80 /* indentation before one character, lazily continued, is the worst */
 #define LINKS_FACTOR 4 /* all targets together: a reference may be used often */
 #define ROOM_MIN 65536
@@ -454,9 +455,9 @@ bool tg_parse(struct tg_doc *d, struct arena *a, str markdown, bool photos)
 		.text = add_text,
 	};
 
-	*d = (struct tg_doc){ .a = a, .source = cleaned(a, markdown) };
-	if (d->source.n > UINT32_MAX / 2 / TEXT_FACTOR)
+	if (markdown.n > SOURCE_MAX)
 		return false;
+	*d = (struct tg_doc){ .a = a, .source = cleaned(a, markdown) };
 	struct tg_parse r = {
 		.a = a,
 		.d = d,

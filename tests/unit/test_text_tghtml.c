@@ -240,6 +240,7 @@ static void images_become_photos_and_text_keeps_its_place(void **state)
 		{ "![a](https://x/1.png)![b](https://x/1.png)", "[https://x/1.png]\na" },
 		{ "![v](https://x/1.svg?a) ![r](a/b.png) ![d](data:image/png;base64,AA)",
 		  "<a href=\"https://x/1.svg?a\">v</a> r d" },
+		{ "![](data:image/png;base64,AA) ![](b.png) t", "b.png t" },
 		{ "- ![a](https://x/1.png)\n- ![b](https://x/2.png)",
 		  "[https://x/1.png]\na\n[https://x/2.png]\nb" },
 		{ "One:\n\n![1](https://x/1.png)\n\nTwo:\n\n![2](https://x/2.png)\n\nEnd.",
@@ -460,6 +461,19 @@ static void each_case_is_sent_as_its_file_says(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+static void a_text_of_absurd_length_is_refused(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct tg_piece *pieces;
+	struct err e = { 0 };
+	size_t n;
+	str text = { arena_alloc(&a, 1, (16 << 20) + 1), (16 << 20) + 1 };
+
+	assert_int_equal(tg_render(&a, text, NULL, &pieces, &n, &e), E_LIMIT);
+	assert_true(str_has(str_of(e.msg), S("16777217 bytes")));
+	assert_int_equal(tg_live(&a, text).n, 0);
+}
+
 /* --- the plain form ------------------------------------------------------------------ */
 
 static void the_plain_form_is_the_source(void **state)
@@ -482,6 +496,10 @@ static void the_plain_form_is_the_source(void **state)
 		  "\n",
 		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|```c\neee(1234567890);\n``"
 		  "`" },
+		{ "```c\naaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n```\n\n```"
+		  "py\nbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n```\n",
+		  "```c\naaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n```|```"
+		  "py\nbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n```" },
 		{ "[long](http://example.com/a/target/longer/than/the/limit) a", "long a" },
 	};
 
@@ -816,6 +834,7 @@ int main(void)
 		cmocka_unit_test(formatting_is_no_more_than_telegram_takes),
 		cmocka_unit_test(long_targets_are_no_links),
 		cmocka_unit_test(characters_stay_whole_wherever_the_cut_is),
+		cmocka_unit_test(a_text_of_absurd_length_is_refused),
 		cmocka_unit_test(each_case_is_sent_as_its_file_says),
 		cmocka_unit_test(the_plain_form_is_the_source),
 		cmocka_unit_test(every_example_of_commonmark_is_valid),
