@@ -18,7 +18,6 @@
 
 #define TG_TEXT_MAX 4096 /* UTF-16 units of a message */
 #define TG_CAPTION_MAX 1024 /* and of a photo's caption */
-#define TG_LIMIT_MIN 32 /* of either; room for any one character as people see it */
 
 /* plain is what to send without a parse mode should Telegram refuse html: the Markdown the
  * piece was made from, or its bare text when that Markdown is over the limit.  All plains
@@ -30,10 +29,6 @@ struct tg_piece {
 	str url; /* of a photo: http or https */
 };
 
-struct tg_limits {
-	size_t text, caption; /* each TG_LIMIT_MIN at least; 0 is Telegram's */
-};
-
 /* The pieces of an answer, none when there is nothing to see in it.
  *
  * Images with an http(s) URL, and bare URLs of images, outside of links and code are photos,
@@ -42,9 +37,9 @@ struct tg_limits {
  * before it.  When all photos stand in one place and all text fits, it is the first one's
  * caption.  A photo without text has its alternative text as caption.
  *
- * E_LIMIT: more than 16 MiB.  limits NULL: Telegram's. */
-int tg_render(struct arena *a, str markdown, const struct tg_limits *limits,
-	      struct tg_piece **out, size_t *n, struct err *e) MUSTUSE;
+ * E_LIMIT: more than 16 MiB. */
+int tg_render(struct arena *a, str markdown, struct tg_piece **out, size_t *n,
+	      struct err *e) MUSTUSE;
 
 /* A text that is still being written, as one message: its head and "…" when it is too long;
  * images are links.  Empty when there is nothing to see yet. */

@@ -9,7 +9,9 @@
 #define TEXT_TGHTML_DOC_H
 
 #include "base/buf.h"
+#include "text/tghtml.h"
 
+#define TG_LIMIT_MIN 32 /* units; room for any one character as people see it */
 #define TG_NO_SOURCE SIZE_MAX
 #define TG_PHOTOS_MAX 10
 #define TG_LINK_MAX 2048 /* bytes of a target */
@@ -52,6 +54,15 @@ struct tg_doc {
 	struct tg_photo photos[TG_PHOTOS_MAX];
 	size_t photos_n;
 };
+
+/* Units of a message and of a caption, TG_LIMIT_MIN at least. */
+struct tg_limits {
+	size_t text, caption;
+};
+
+/* tg_render() for a Telegram of other limits. */
+int tg_render_within(struct arena *a, str markdown, struct tg_limits limits,
+		     struct tg_piece **out, size_t *n, struct err *e) MUSTUSE;
 
 /* Room for one more element in *p, of which there are n of size bytes. */
 void *tg_more(struct arena *a, void *p, size_t n, size_t *room, size_t size);

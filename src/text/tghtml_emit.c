@@ -6,7 +6,6 @@
 #include "text/tghtml_doc.h"
 
 #include "base/utf.h"
-#include "text/tghtml.h"
 
 /* In the order of opening when two last equally long. */
 enum kind { QUOTE, PRE, BOLD, ITALIC, STRIKE, LINK, CODE, KINDS };

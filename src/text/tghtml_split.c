@@ -6,7 +6,6 @@
 #include "text/tghtml_doc.h"
 
 #include "base/utf.h"
-#include "text/tghtml.h"
 
 #include <string.h>
 

@@ -223,7 +223,7 @@ const char *tg_pieces_fault(struct arena *a, str markdown, size_t limit)
 	str left, text;
 
 	if (!tg_parse(&d, a, markdown, true) ||
-	    tg_render(a, markdown, &limits, &pieces, &n, NULL) < 0)
+	    tg_render_within(a, markdown, limits, &pieces, &n, NULL) < 0)
 		return "too long";
 	left = tg_solid(a, buf_str(&d.text));
 	for (size_t i = 0; i < n; i++) {
