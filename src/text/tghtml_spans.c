@@ -374,7 +374,7 @@ static str url_at(str s, size_t at)
 }
 
 /* Verbatim text; URLs of photos are taken out. */
-static void add_verbatim(struct tg_parse *r, str s, size_t src)
+static void add_urls(struct tg_parse *r, str s, size_t src)
 {
 	bool may = r->photos && !r->links && !r->code;
 
@@ -396,6 +396,42 @@ static void add_verbatim(struct tg_parse *r, str s, size_t src)
 	}
 	if (s.n)
 		add_words(r, s, src, s.n);
+}
+
+/* The next **strong** that md4c left as it was because of the script around it: scripts
+ * without spaces end emphasis behind punctuation, right before a letter. */
+static bool strong_in(str s, size_t *open, size_t *close)
+{
+	for (size_t i = 0; i + 4 < s.n; i = *close + 2) {
+		size_t at = str_find(str_sub(s, i, s.n), S("**")), n;
+		if (at == SIZE_MAX)
+			return false;
+		*open = i + at;
+		n = str_find(str_sub(s, *open + 2, s.n), S("**"));
+		if (n == SIZE_MAX)
+			return false;
+		*close = *open + 2 + n;
+		bool wide = (*open > 0 && (s.p[*open - 1] & 0x80)) ||
+			    (*close + 2 < s.n && (s.p[*close + 2] & 0x80));
+		if (wide && n && !strchr(" *", s.p[*open + 2]) && s.p[*close - 1] != ' ')
+			return true;
+	}
+	return false;
+}
+
+static void add_verbatim(struct tg_parse *r, str s, size_t src)
+{
+	size_t open, close;
+
+	while (!r->links && strong_in(s, &open, &close)) {
+		add_urls(r, str_sub(s, 0, open), src);
+		r->bold++;
+		add_urls(r, str_sub(s, open + 2, close), src + open + 2);
+		r->bold--;
+		s = str_sub(s, close + 2, s.n);
+		src += close + 2;
+	}
+	add_urls(r, s, src);
 }
 
 static int add_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE n, void *arg)

@@ -106,6 +106,22 @@ static void spans_become_tags(void **state)
 	check_rows(rows, COUNT(rows));
 }
 
+static void emphasis_needs_no_spaces_where_the_script_has_none(void **state)
+{
+	static const struct row rows[] = {
+		{ "**\u6CE8\u610F\uFF1A**\u8BF7\u770B **\u201C\u4E00\u201D**\u4E8C",
+		  "<b>\u6CE8\u610F\uFF1A</b>\u8BF7\u770B <b>\u201C\u4E00\u201D</b>\u4E8C" },
+		{ "\uC774**'\uB2E8\uC5B4'**\uB294 **x",
+		  "\uC774<b>'\uB2E8\uC5B4'</b>\uB294 **x" },
+		{ "\u4E00 ** \u4E8C ** \u4E09", "\u4E00 ** \u4E8C ** \u4E09" },
+		{ "\\*\\*\u4E00\uFF1A\\*\\*\u4E8C", "**\u4E00\uFF1A**\u4E8C" },
+		{ "2**(a)**b", "2**(a)**b" },
+		{ "\u4E00****\u4E8C", "\u4E00****\u4E8C" },
+	};
+
+	check_rows(rows, COUNT(rows));
+}
+
 static void identifiers_and_products_keep_their_characters(void **state)
 {
 	static const struct row rows[] = {
@@ -824,6 +840,7 @@ int main(void)
 		cmocka_unit_test(the_judge_refuses_what_telegram_would),
 		cmocka_unit_test(length_counts_as_telegram_does),
 		cmocka_unit_test(spans_become_tags),
+		cmocka_unit_test(emphasis_needs_no_spaces_where_the_script_has_none),
 		cmocka_unit_test(identifiers_and_products_keep_their_characters),
 		cmocka_unit_test(links_lead_only_where_telegram_lets_them),
 		cmocka_unit_test(blocks_keep_their_shape),
