@@ -49,7 +49,7 @@ struct tg_parse {
 	size_t spans_n, spans_room;
 	unsigned bold, italic, strike, code, links, heads, quotes_open; /* open ones */
 	struct tg_style now; /* only link, pre and quote */
-	unsigned quotes, pres, last_quote;
+	unsigned quotes, last_quote; /* ids */
 	size_t breaks; /* newlines that are due before the next text */
 	size_t break_depth; /* the outermost level they were asked for in */
 	bool together; /* what comes belongs to what is there */

@@ -411,9 +411,11 @@ static bool strong_in(str s, size_t *open, size_t *close)
 		if (n == SIZE_MAX)
 			return false;
 		*close = *open + 2 + n;
+		bool within = *open > 0 && word(s.p[*open - 1]) && word(s.p[*open + 2]);
 		bool wide = (*open > 0 && (s.p[*open - 1] & 0x80)) ||
 			    (*close + 2 < s.n && (s.p[*close + 2] & 0x80));
-		if (wide && n && !strchr(" *", s.p[*open + 2]) && s.p[*close - 1] != ' ')
+		if (wide && !within && n && !strchr(" *", s.p[*open + 2]) &&
+		    s.p[*close - 1] != ' ')
 			return true;
 	}
 	return false;
@@ -464,7 +466,7 @@ static int add_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE n, void *arg)
 /* Bytes that neither Markdown nor Telegram knows are gone before. */
 static str cleaned(struct arena *a, str s)
 {
-	struct buf b = buf_in(a, s.n);
+	struct buf b;
 
 	s = utf_repair(a, s);
 	b = buf_in(a, s.n);

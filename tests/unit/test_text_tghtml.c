@@ -116,6 +116,7 @@ static void emphasis_needs_no_spaces_where_the_script_has_none(void **state)
 		{ "\u4E00 ** \u4E8C ** \u4E09", "\u4E00 ** \u4E8C ** \u4E09" },
 		{ "\\*\\*\u4E00\uFF1A\\*\\*\u4E8C", "**\u4E00\uFF1A**\u4E8C" },
 		{ "2**(a)**b", "2**(a)**b" },
+		{ "2**3)**\u4E00", "2**3)**\u4E00" },
 		{ "\u4E00****\u4E8C", "\u4E00****\u4E8C" },
 	};
 
