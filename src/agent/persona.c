@@ -58,6 +58,8 @@ static int load_dir(struct buf *b, struct arena *a, str dir, struct err *e)
 	size_t n;
 	int rc = dir_list(&names, &n, a, dir.p, FILES_MAX, e);
 
+	if (rc == E_NOENT && path_exists(dir.p))
+		return err_set(e, E_INVAL, "persona %s: not a directory", dir.p);
 	if (rc == E_NOENT)
 		return OK;
 	if (rc < 0)

@@ -265,6 +265,18 @@ def test_the_wire_check_refuses(tmp_path, what, messages):
     assert mcp_check.check_log(str(log))
 
 
+def test_a_process_id_that_comes_round_again_is_a_new_session(tmp_path):
+    log = tmp_path / "log"
+    init = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "g", "version": "1"}}}
+    start = {"t": 0, "pid": 1, "dir": "event", "raw": "start"}
+    rows = [start, {"t": 0, "pid": 1, "dir": "in", "raw": json.dumps(init)}]
+    log.write_text("".join(json.dumps(r) + "\n" for r in rows + rows))
+    assert mcp_check.check_log(str(log)) == []
+    log.write_text("".join(json.dumps(r) + "\n" for r in rows + rows[1:]))
+    assert mcp_check.check_log(str(log))
+
+
 @pytest.mark.skipif(not os.environ.get("GANTRY_CORPORA"), reason="GANTRY_CORPORA is not set")
 def test_the_wire_check_applies_the_schema_of_the_revision(tmp_path):
     log = tmp_path / "log"

@@ -51,6 +51,7 @@ class Conversation:
         self.printed = collections.Counter()
         self.interrupted = collections.Counter()     # deaths while this answer was being printed
         self.histogram = collections.Counter()
+        self.notices = self.notices_interrupted = 0  # "I gave up on this message"
 
     def next(self):
         self.sent += 1
@@ -59,6 +60,7 @@ class Conversation:
     def seen(self, proc):
         for n in re.findall(r"^answer (\d+)\.$", proc.out.text, re.M):
             self.printed[int(n)] += 1
+        self.notices += proc.out.text.count("I gave up on this message")
 
     def have_db(self):
         return self.g.db_path.exists() and self.g.db_path.stat().st_size > 0
@@ -99,6 +101,7 @@ class Conversation:
             m = re.match(r"answer (\d+)\.", row["text"])
             if m:
                 self.interrupted[int(m.group(1))] += 1
+            self.notices_interrupted += row["text"].startswith("I gave up")
         return where
 
     def settle(self, *lines):
@@ -138,6 +141,7 @@ class Conversation:
             label = re.search(r"\d+\.[abc]", row["args"]).group(0)
             assert ledger[label] == 1, "%s is done but not in the ledger" % label
         assert len(given_up) <= len(committed) // 10
+        assert abs(self.notices - len(given_up)) <= self.notices_interrupted
         doubles = sum(1 for n in committed if self.printed[n] > 1)
         print("%d messages, %d tool runs, %d answers printed again after an interrupted print, %d given up" % (
             len(committed), sum(ledger.values()), doubles, len(given_up)))

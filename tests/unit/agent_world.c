@@ -29,7 +29,7 @@ static void list(const struct tool_source *self, struct arena *a,
 			.source = self,
 			.impl = names[i],
 		};
-		if (!k->without || strcmp(k->without, names[i]))
+		if (!k->none && (!k->without || strcmp(k->without, names[i])))
 			add(arg, &spec);
 	}
 }

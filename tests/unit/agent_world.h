@@ -31,6 +31,7 @@ struct agent_world {
 	struct tool_source source;
 	const char *without; /* a tool that is not there */
 	bool unsafe; /* "look" is no longer safe */
+	bool none; /* no tool is there */
 	struct agent *agent;
 	struct cancel token;
 	enum cancel_reason why;

@@ -496,7 +496,7 @@ static void the_deadline_ends_a_turn_with_a_word(void **state)
 {
 	struct agent_world *k = *state;
 
-	k->cfg.limits.turn_max_ms = 200;
+	k->cfg.limits.turn_max_ms = 1500;
 	aw_says(k, "c:echo {}");
 	aw_says(k, "h:");
 	aw_hear(k, "hi");

@@ -23,6 +23,7 @@ def main(log_path, argv):
                                   "raw": raw.decode("utf-8", "replace")}) + "\n")
             log.flush()
 
+    note("event", b"start")
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def pump(way, src, dst):

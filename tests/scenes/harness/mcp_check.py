@@ -104,6 +104,8 @@ def _one(msg, where, state, bad):
 def check_log(path):
     bad, states = [], {}
     for n, row in enumerate(read_log(path), 1):
+        if row["raw"] == "start" and row["dir"] == "event":
+            states.pop(row["pid"], None)        # process ids come round again
         state = states.setdefault(row["pid"], {"revision": None, "ready": False, "sent_init": False,
                                                "used": set(), "asked": {}})
         where = "%s line %d" % (os.path.basename(path), n)

@@ -1,0 +1,172 @@
+/*
+ * Slash commands: what is one, what a control word says, what the others show.
+ */
+#include "agent_world.h"
+
+#include "agent/slash.h"
+
+#include <string.h>
+
+static const struct word {
+	const char *text;
+	int control; /* -1: none */
+	const char *answer; /* part of a read-only command's answer, NULL: none */
+} words[] = {
+	{ "/new", CONTROL_NEW, NULL },
+	{ " /NEW \n", CONTROL_NEW, NULL },
+	{ "/clear", CONTROL_NEW, NULL },
+	{ "/stop", CONTROL_STOP, NULL },
+	{ "/cancel", CONTROL_STOP, NULL },
+	/* With anything behind it, it is said to the model. */
+	{ "/new please", -1, NULL },
+	{ "/stop it", -1, NULL },
+	{ "/help me", -1, NULL },
+	{ "/status of my order", -1, NULL },
+	{ "new", -1, NULL },
+	{ "say /new", -1, NULL },
+	{ "/", -1, NULL },
+	{ "/newer", -1, NULL },
+	{ "/usr/bin", -1, NULL },
+	{ "", -1, NULL },
+	{ "/help", -1, "/stop: end the running turn" },
+	{ "/tools", -1, "\n- echo" },
+	{ "/status", -1, "gantry test" },
+	{ "/perf", -1, "no turns yet" },
+};
+
+static void a_command_is_a_whole_message(void **state)
+{
+	struct agent_world *k = *state;
+
+	aw_open(k);
+	for (size_t i = 0; i < COUNT(words); i++) {
+		const struct word *c = &words[i];
+		enum control what = CONTROL_STOP;
+		str reply = S("");
+		int rc = slash_control(str_of(c->text), &k->w->a, &what);
+		bool is = slash_command(k->agent, S("test"), S("1"), str_of(c->text), &k->w->a,
+					&reply);
+		if (rc != (c->control < 0 ? E_NOENT : OK) || is != (c->answer != NULL))
+			fail_msg("\"%s\": control %d, command %d", c->text, rc, is);
+		if (c->control >= 0)
+			assert_int_equal(what, c->control);
+		if (c->answer)
+			aw_has(reply.p, c->answer);
+	}
+}
+
+static void help_lists_each_command_once_and_no_alias(void **state)
+{
+	struct agent_world *k = *state;
+	str reply;
+
+	aw_open(k);
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("/help"), &k->w->a, &reply));
+	for (size_t i = 0; i < 6; i++) {
+		const char *name =
+			(const char *[]){ "help", "new", "status", "tools", "stop", "perf" }[i];
+		aw_has(reply.p, arena_fmt(&k->w->a, "/%s: ", name).p);
+	}
+	aw_lacks(reply.p, "/cancel");
+	aw_lacks(reply.p, "/clear");
+}
+
+static const struct effect {
+	enum control what;
+	const char *turn;
+	int64_t dropped;
+	const char *says;
+} effects[] = {
+	{ CONTROL_STOP, "", 0, "nothing is running." },
+	{ CONTROL_STOP, "", 1, "1 waiting message dropped." },
+	{ CONTROL_STOP, "x", 0, "stopping…" },
+	{ CONTROL_STOP, "x", 2, "stopping… 2 waiting messages dropped." },
+	{ CONTROL_NEW, "", 0, "session reset." },
+	{ CONTROL_NEW, "x", 0, "session reset; the running turn was stopped." },
+	{ CONTROL_NEW, "x", 3,
+	  "session reset; the running turn was stopped. 3 waiting messages dropped." },
+};
+
+static void a_control_word_says_what_it_did(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(effects); i++) {
+		const struct effect *c = &effects[i];
+		struct control_effect ef = { .turn_id = str_of(c->turn),
+					     .dropped = c->dropped };
+		assert_string_equal(slash_control_reply(&a, c->what, &ef).p, c->says);
+	}
+}
+
+static void status_and_perf_tell_of_finished_turns(void **state)
+{
+	struct agent_world *k = *state;
+	str reply;
+
+	aw_says(k, "c:echo {\"n\":1}|echo {\"n\":2}");
+	aw_says(k, "t:Done");
+	aw_hear(k, "hi");
+	assert_true(slash_command(k->agent, S("test"), S("2"), S("/status"), &k->w->a, &reply));
+	aw_has(reply.p, "session=none yet\nhistory_messages=0");
+	ok(k->w, aw_run(k));
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("/status"), &k->w->a, &reply));
+	aw_has(reply.p, "model=m");
+	aw_has(reply.p, arena_fmt(&k->w->a, "session=%.*s\n", STRF(k->t.session.id)).p);
+	/* The user's, the call, its two results, the answer. */
+	aw_has(reply.p, "history_messages=5");
+	aw_has(reply.p, "(estimate)");
+	aw_has(reply.p, "session_tokens: prompt 200, completion 20 (as reported)");
+	aw_has(reply.p, "since start: turns 1, model calls 2, tool calls 2");
+	aw_has(reply.p, "tools=9");
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("/perf"), &k->w->a, &reply));
+	aw_has(reply.p, "last 1 turn (");
+	aw_has(reply.p, "#1 ");
+	aw_has(reply.p, "rounds=2 tools=2 batch=2 rec=0 prompt=200 gen=20");
+}
+
+static void perf_remembers_the_last_dozen(void **state)
+{
+	struct agent_world *k = *state;
+	str reply;
+
+	cancel_fire(&k->token, CANCEL_USER); /* quick turns that ask nobody */
+	for (int i = 0; i < 14; i++) {
+		aw_hear(k, "hi");
+		ok(k->w, aw_run(k));
+	}
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("/perf"), &k->w->a, &reply));
+	aw_has(reply.p, "last 12 turns");
+	aw_has(reply.p, "\n#14 ");
+	aw_has(reply.p, "\n#3 ");
+	aw_lacks(reply.p, "\n#2 ");
+	aw_has(reply.p, "[canceled]");
+}
+
+static void nothing_to_call_is_said(void **state)
+{
+	struct agent_world *k = *state;
+	str reply;
+
+	k->none = true;
+	aw_open(k);
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("/tools"), &k->w->a, &reply));
+	assert_string_equal(reply.p, "tools: (none)");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, agent_world_setup, agent_world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_command_is_a_whole_message),
+		TEST(help_lists_each_command_once_and_no_alias),
+		cmocka_unit_test(a_control_word_says_what_it_did),
+		TEST(status_and_perf_tell_of_finished_turns),
+		TEST(perf_remembers_the_last_dozen),
+		TEST(nothing_to_call_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
