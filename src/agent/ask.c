@@ -263,7 +263,8 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 	if ((rc = run_fit(r, ra, e)) < 0)
 		return rc;
 	struct message *rows = run_all_rows(r, ra, &rows_n);
-	if ((rc = prompt_messages(ra, rows, rows_n, &msgs, &n, e)) < 0)
+	if ((rc = prompt_messages_with(ra, rows, rows_n, r->images, r->images_n, &msgs, &n,
+				       e)) < 0)
 		return rc;
 	add_note(r, ra, &msgs, &n);
 	struct model_req req = {

@@ -67,7 +67,10 @@ struct list {
 	struct model_msg *v;
 	str *text; /* plain text of v[i], for merging */
 	bool *calls;
+	size_t *pictures; /* of user messages: where theirs begin; they end at .image */
 	size_t n;
+	const struct prompt_image *images;
+	size_t images_n, image; /* image: those before it have been placed */
 };
 
 static void push(struct list *l, str role, str wire, str issuer, str text, bool calls)
@@ -84,25 +87,53 @@ static bool sound(const struct message *m)
 	return str_starts(m->wire, S("{\"role\":\"")) && str_ends(m->wire, S("}"));
 }
 
+/* Take the pictures of a message; what is said in place of one goes into *text. */
+static bool take_images(struct list *l, const struct message *m, str *text)
+{
+	size_t from = l->image;
+
+	for (; l->image < l->images_n && l->images[l->image].seq <= m->seq; l->image++) {
+		str note = l->images[l->image].note;
+		if (note.n)
+			*text = arena_fmt(l->a, "%.*s\n\n%.*s", STRF(*text), STRF(note));
+	}
+	return l->image > from;
+}
+
+/* With the pictures from the given one on. */
+static str user_wire(struct list *l, str text, size_t from)
+{
+	str *urls = NEWN(l->a, str, l->image - from + 1);
+	size_t n = 0;
+
+	for (size_t i = from; i < l->image; i++)
+		if (l->images[i].url.n)
+			urls[n++] = l->images[i].url;
+	return n ? model_user_images_wire(l->a, text, urls, n) : model_user_wire(l->a, text);
+}
+
 static void add_user(struct list *l, const struct message *m)
 {
 	struct arena *a = l->a;
 	str text = m->text, wire = m->wire;
-	bool joined = false;
+	size_t from = l->image;
+	bool joined = take_images(l, m, &text);
 
 	if (m->context.n && !m->collapsed) {
-		text = arena_fmt(a, "%.*s\n\n%.*s", STRF(m->text), STRF(m->context));
+		text = arena_fmt(a, "%.*s\n\n%.*s", STRF(text), STRF(m->context));
 		joined = true;
 	}
 	if (l->n && str_eq(l->v[l->n - 1].role, S("user"))) {
 		l->n--;
+		from = l->pictures[l->n];
 		text = arena_fmt(a, "%.*s\n\n%.*s", STRF(l->text[l->n]), STRF(text));
 		joined = true;
 	}
 	if (!joined && !sound(m) && text.n == 0)
 		return;
 	if (joined || !sound(m))
-		wire = model_user_wire(a, text);
+		wire = user_wire(l, text, from);
+	l->pictures[l->n] = from;
 	push(l, S("user"), wire, (str){ 0 }, text, false);
 }
 
@@ -208,12 +239,22 @@ static size_t capacity(const struct message *rows, size_t n)
 int prompt_messages(struct arena *a, const struct message *rows, size_t n,
 		    struct model_msg **out, size_t *out_n, struct err *e)
 {
+	return prompt_messages_with(a, rows, n, NULL, 0, out, out_n, e);
+}
+
+int prompt_messages_with(struct arena *a, const struct message *rows, size_t n,
+			 const struct prompt_image *images, size_t images_n,
+			 struct model_msg **out, size_t *out_n, struct err *e)
+{
 	size_t cap = capacity(rows, n);
 	struct list l = {
 		.a = a,
 		.v = NEWN(a, struct model_msg, cap),
 		.text = NEWN(a, str, cap),
 		.calls = NEWN(a, bool, cap),
+		.pictures = NEWN(a, size_t, cap),
+		.images = images,
+		.images_n = images_n,
 	};
 
 	for (size_t i = 0; i < n; i++) {

@@ -32,12 +32,23 @@ str prompt_system(struct arena *a, const struct prompt_system *in);
 str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_status *servers,
 		   size_t n);
 
+/* A picture of a user message: its URL, or what is said in its place. */
+struct prompt_image {
+	int64_t seq; /* of the message; in ascending order */
+	str url, note;
+};
+
 /* Messages as they are sent: collapsed tool results in their one-line form, context blocks
  * joined to user messages that are not collapsed, and repaired: whatever is stored, the
  * result begins with a user message, pairs every call with its results in order, holds
  * nothing empty, and has no two user messages in a row. */
 int prompt_messages(struct arena *a, const struct message *rows, size_t n,
 		    struct model_msg **out, size_t *out_n, struct err *e) MUSTUSE;
+
+/* The same with pictures, which ride on their messages. */
+int prompt_messages_with(struct arena *a, const struct message *rows, size_t n,
+			 const struct prompt_image *images, size_t images_n,
+			 struct model_msg **out, size_t *out_n, struct err *e) MUSTUSE;
 
 /* The estimated tokens of the messages as they would be sent. */
 int64_t prompt_tokens(const struct model_msg *msgs, size_t n);

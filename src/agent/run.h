@@ -8,6 +8,7 @@
 #define AGENT_RUN_H
 
 #include "agent/internal.h"
+#include "agent/prompt.h"
 
 /* Why tools are withheld from the last request of a turn. */
 enum landing {
@@ -53,6 +54,9 @@ struct run {
 	bool nudged;
 	int shrunk; /* how far context-length recovery went */
 	bool own_first; /* the turn's own results are more than history is: shrink them first */
+	const struct prompt_image *images; /* of the turn's messages */
+	size_t images_n;
+	bool no_images; /* the model takes none */
 	str nudge; /* trailing note for the next request only, "" none */
 	str prose; /* latest prose beside tool calls */
 
@@ -83,6 +87,13 @@ str run_result_wire(const struct run *r, struct arena *ra, const struct call *ca
 
 /* ask.c: one request; a step with calls is journaled, an answer is left in r. */
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e) MUSTUSE;
+
+/* images.c: the pictures of the turn's messages, as they are shown to the model. */
+int run_images(struct run *r, struct err *e) MUSTUSE;
+/* The model refused them: from now on it is told of them. */
+int run_images_refused(struct run *r, struct err *e) MUSTUSE;
+/* The text of a turn's rows, with its pictures marked. */
+str run_text_of(struct arena *a, const struct inbox_row *rows, size_t n);
 
 /* shrink.c: collapse and cut what is over the budget, as rows first. */
 int run_fit(struct run *r, struct arena *ra, struct err *e) MUSTUSE;

@@ -23,19 +23,13 @@
 int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t, struct arena *a,
 		     struct err *e)
 {
-	struct buf text = buf_in(a, 16u << 20);
 	struct mcp_server_status *servers = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->rows_n; i++) {
-		if (i)
-			buf_add(&text, S("\n\n"));
-		buf_add(&text, t->rows[i].text);
-	}
 	if (ag->opt.host)
 		mcp_host_status(ag->opt.host, a, &servers, &n);
 	str context = prompt_context(a, t->started_at_ms, servers, n);
-	str said = buf_str(&text);
+	str said = run_text_of(a, t->rows, t->rows_n);
 	return store_message_user(tx, t->id, model_user_wire(a, said), said, context, e);
 }
 
@@ -81,7 +75,7 @@ static int prepare(struct run *r, struct err *e)
 	r->issuer = model_issuer(ag->opt.model);
 	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,
 			      &r->quirks.context_window, e);
-	if (rc < 0)
+	if (rc < 0 || (rc = run_images(r, e)) < 0)
 		return rc;
 	return store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
 			     &r->history, &r->history_n, e);
@@ -179,6 +173,11 @@ static int pass(struct run *r, struct model_failure *fail, struct err *e)
 	if (r->landing == LAND_NO)
 		r->landing = caps(r);
 	rc = run_ask(r, &ra, fail, e);
+	if (rc < 0 && fail->no_images && r->images_n && !r->no_images) {
+		*fail = (struct model_failure){ 0 };
+		r->perf.recoveries++;
+		return run_images_refused(r, e);
+	}
 	return rc < 0 && fail->kind == MODEL_CONTEXT_LENGTH ? recover(r, &ra, fail, rc, e) : rc;
 }
 

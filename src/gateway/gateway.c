@@ -64,20 +64,33 @@ static bool survive(struct gateway *d, const char *who, const struct err *e, int
 	return false;
 }
 
+/* How long a worker may sleep: an album becomes complete by itself. */
+static int64_t next_look(struct engine *g)
+{
+	struct err e = { 0 };
+	int64_t at = 0;
+
+	if (store_inbox_next_at(g->store, &at, &e) < 0 || at == 0)
+		return IDLE_LOOK_MS;
+	int64_t ms = at - clock_now_ms();
+	return ms < 1 ? 1 : ms < IDLE_LOOK_MS ? ms : IDLE_LOOK_MS;
+}
+
 static void *worker_main(void *arg)
 {
 	struct gateway *d = arg;
 	struct engine *g = d->g;
+	int64_t ms = IDLE_LOOK_MS;
 
 	for (;;) {
 		struct err e = { 0 };
-		int rc = wait_fd(g->inbox.fd, POLLIN, clock_mono_ms() + IDLE_LOOK_MS, &g->stop,
-				 &e);
+		int rc = wait_fd(g->inbox.fd, POLLIN, clock_mono_ms() + ms, &g->stop, &e);
 		if (cancel_reason(&g->stop) != CANCEL_NONE)
 			return NULL;
 		bell_hear(&g->inbox);
 		while ((rc = work_turn(g, &d->work, NULL, &e)) == OK)
 			;
+		ms = next_look(g);
 		if (rc == E_NOENT)
 			continue;
 		if (!survive(d, "worker", &e, rc, &g->stop))
@@ -194,7 +207,7 @@ static int tidy(struct gateway *d, struct err *e)
 		bell_ring(&d->g->inbox);
 		bell_ring(&d->g->outbox);
 	}
-	return rc;
+	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);
 }
 
 /* Heartbeats; questions; and what has time: the check of the whole file, which takes as long

@@ -125,6 +125,8 @@ const char *model_kind_word(enum model_kind kind);
 
 /* Wire messages of our own making. */
 str model_user_wire(struct arena *a, str text);
+/* The same with pictures: data: or http(s) URLs. */
+str model_user_images_wire(struct arena *a, str text, const str *urls, size_t n);
 str model_assistant_wire(struct arena *a, str text);
 str model_tool_wire(struct arena *a, str call_id, str content);
 

@@ -204,6 +204,25 @@ str model_user_wire(struct arena *a, str text)
 	return plain(a, "user", NULL, (str){ 0 }, text);
 }
 
+str model_user_images_wire(struct arena *a, str text, const str *urls, size_t n)
+{
+	size_t all = 6 * text.n + 128;
+
+	for (size_t i = 0; i < n; i++)
+		all += 6 * urls[i].n + 64;
+	struct buf b = buf_in(a, all);
+	buf_add(&b, S("{\"role\":\"user\",\"content\":[{\"type\":\"text\""));
+	buf_json_member(&b, "text", text);
+	buf_addc(&b, '}');
+	for (size_t i = 0; i < n; i++) {
+		buf_add(&b, S(",{\"type\":\"image_url\",\"image_url\":{\"url\":"));
+		buf_json(&b, urls[i]);
+		buf_add(&b, S("}}"));
+	}
+	buf_add(&b, S("]}"));
+	return buf_str(&b);
+}
+
 str model_assistant_wire(struct arena *a, str text)
 {
 	return plain(a, "assistant", NULL, (str){ 0 }, text);

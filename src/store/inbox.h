@@ -7,13 +7,20 @@
 #include "store/store.h"
 
 /* A file that came with a message: photo, ...  The channel writes and fsyncs it under
- * <data_dir>/blobs/ before the row commits. */
+ * store_blobs() before the row commits; a file that no row names is swept away after an hour,
+ * and so are those of messages that were handled. */
 struct attachment {
-	str kind; /* photo */
+	str kind; /* photo: shown to the model, and marked in the text of its turn */
 	str file; /* its name in the blob directory */
 	str mime;
 	int64_t bytes;
 };
+
+/* The directory of the files; it exists. */
+str store_blobs(const struct store *s);
+
+/* Remove the files that nothing will read any more. */
+int store_blobs_sweep(struct store *s, struct err *e) MUSTUSE;
 
 #define STORE_ALBUM_MS 1500 /* a turn waits this long for one more part of an album */
 
@@ -43,6 +50,9 @@ int store_inbox_waits(struct store *s, int64_t id, bool *waits, struct err *e) M
 
 /* Rows ready of one session, or with "" of all. */
 int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
+
+/* When the next album is complete, as far as one knows; 0 none waits. */
+int store_inbox_next_at(struct store *s, int64_t *at_ms, struct err *e) MUSTUSE;
 
 /* What the daemons still have to do: rows ready and turns ready or running. */
 int store_inbox_open(struct store *s, int64_t *n, struct err *e) MUSTUSE;

@@ -14,7 +14,7 @@ struct readers;
 struct store {
 	struct arena arena; /* paths, baton, pool; what open() made */
 	enum store_mode mode;
-	const char *path, *lock_path, *owners_dir, *owner_path;
+	const char *path, *lock_path, *owners_dir, *owner_path, *blobs_dir;
 	char owner[ID_LEN + 1];
 	int owner_fd, lock_fd; /* -1 not held */
 	_Atomic int latch;

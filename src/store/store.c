@@ -41,10 +41,13 @@ static int set_paths(struct store *s, const struct store_cfg *cfg, struct err *e
 		dir = S("/");
 	str data_dir = cfg->data_dir.n ? cfg->data_dir : dir;
 	s->owners_dir = arena_fmt(&s->arena, "%.*s/owners", STRF(data_dir)).p;
+	s->blobs_dir = arena_fmt(&s->arena, "%.*s/blobs", STRF(data_dir)).p;
 	if (s->mode == STORE_READ)
 		return OK;
 	int rc = dir_make(arena_cstr(&s->arena, dir), 0700, e);
-	return rc == OK ? dir_make(s->owners_dir, 0700, e) : rc;
+	if (rc == OK)
+		rc = dir_make(s->owners_dir, 0700, e);
+	return rc == OK ? dir_make(s->blobs_dir, 0700, e) : rc;
 }
 
 /* Another daemon may be on its way out, and a command checkpoints at its end. */

@@ -85,6 +85,17 @@ int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_fin
  * calls are treated as in store_recover().  E_CANCELED: it is not this process's. */
 int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
+/* A file that came with a message of the turn, in order. */
+struct turn_file {
+	int64_t seq; /* of the user message it belongs to */
+	struct attachment file;
+};
+int store_turn_files(struct store *s, str turn_id, struct arena *a, struct turn_file **out,
+		     size_t *n, struct err *e) MUSTUSE;
+
+/* The model takes no pictures: remembered before it is asked without them. */
+int store_turn_no_images(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
 /* Has a control word asked the turn to end, or is it no longer running? */
 int store_turn_canceled(struct store *s, str turn_id, bool *canceled, struct err *e) MUSTUSE;
 

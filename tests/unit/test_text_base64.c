@@ -1,0 +1,39 @@
+/* Base64 against the vectors of RFC 4648, and bytes of every value. */
+#include "text/base64.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static const struct {
+	str bytes;
+	const char *text;
+} cases[] = {
+	{ { "", 0 }, "" },
+	{ { "f", 1 }, "Zg==" },
+	{ { "fo", 2 }, "Zm8=" },
+	{ { "foo", 3 }, "Zm9v" },
+	{ { "foob", 4 }, "Zm9vYg==" },
+	{ { "fooba", 5 }, "Zm9vYmE=" },
+	{ { "foobar", 6 }, "Zm9vYmFy" },
+	{ { "\0\377\276\373\357\277", 6 }, "AP+++++/" },
+	{ { "\377\377\377", 3 }, "////" },
+};
+
+static void bytes_become_the_text_of_the_standard(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		assert_string_equal(base64_of(&a, cases[i].bytes).p, cases[i].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_become_the_text_of_the_standard),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
