@@ -1,8 +1,8 @@
 /*
  * Slash commands.  A command is a whole message: a word with a slash and, where its row
  * says so, arguments; anything else that begins with a slash is text for the model.
- * Control words act in the transaction that records them (see store/inbox); the rest only
- * read and are answered beside whatever turn runs.
+ * Control words act in the transaction that records them (see store/inbox); the rest is
+ * answered beside whatever turn runs, and only reads, but for /resend.
  */
 #include "agent/slash.h"
 
@@ -10,6 +10,8 @@
 #include "agent/prompt.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "store/approval.h"
+#include "store/outbox.h"
 #include "store/state.h"
 #include "text/text.h"
 
@@ -22,9 +24,22 @@ struct ask {
 };
 
 static str run_help(const struct ask *q);
+static void add_questions(struct buf *b, const struct ask *q)
+{
+	struct approval *v;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	if (store_approval_list(q->ag->opt.store, q->channel, q->a, &v, &n, &e) == OK && n > 0)
+		buf_fmt(b, "\nwaiting for your answer: %zu question%s", n, n == 1 ? "" : "s");
+}
+
 static str run_status(const struct ask *q);
 static str run_tools(const struct ask *q);
 static str run_perf(const struct ask *q);
+static str run_start(const struct ask *q);
+static str run_whoami(const struct ask *q);
+static str run_resend(const struct ask *q);
 
 static const struct slash {
 	const char *name;
@@ -33,6 +48,7 @@ static const struct slash {
 	enum control control;
 	const char *help; /* NULL: an alias, not listed */
 } table[] = {
+	{ "start", ARGS_OPTIONAL, run_start, 0, NULL },
 	{ "help", ARGS_NONE, run_help, 0, "this list" },
 	{ "new", ARGS_NONE, NULL, CONTROL_NEW, "forget this conversation and start afresh" },
 	{ "clear", ARGS_NONE, NULL, CONTROL_NEW, NULL },
@@ -40,6 +56,8 @@ static const struct slash {
 	{ "tools", ARGS_NONE, run_tools, 0, "every tool the model can call" },
 	{ "stop", ARGS_NONE, NULL, CONTROL_STOP, "end the running turn, drop what waits" },
 	{ "cancel", ARGS_NONE, NULL, CONTROL_STOP, NULL },
+	{ "whoami", ARGS_NONE, run_whoami, 0, "who you are here: chat, user, session" },
+	{ "resend", ARGS_NONE, run_resend, 0, "send again what may not have arrived" },
 	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
 };
 
@@ -113,6 +131,46 @@ static str run_perf(const struct ask *q)
 	return agent_perf_text(q->ag, q->a);
 }
 
+static str run_start(const struct ask *q)
+{
+	return arena_cat(q->a, S("Hello. Write to me, or use one of these:\n"), run_help(q));
+}
+
+static str run_whoami(const struct ask *q)
+{
+	struct session s = { 0 };
+	struct err e = { 0 };
+	str thread = q->address, chat = str_cut(&thread, ':');
+
+	(void)!store_session_find(q->ag->opt.store, q->channel, q->address, q->a, &s, &e);
+	return arena_fmt(q->a, "channel: %.*s\nchat: %.*s%s%.*s\nuser: %.*s\nsession: %.*s",
+			 STRF(q->channel), STRF(chat), thread.n ? "\nthread: " : "",
+			 STRF(thread), STRF(q->sender), STRF(s.id.n ? s.id : S("none yet")));
+}
+
+static int resend(const struct ask *q, int64_t *n, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, q->ag->opt.store, NULL, e)) < 0 ||
+	    (rc = store_outbox_resend(&tx, q->channel, q->address, n, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+static str run_resend(const struct ask *q)
+{
+	struct err e = { 0 };
+	int64_t n = 0;
+
+	if (resend(q, &n, &e) < 0)
+		return arena_fmt(q->a, "That did not work: %s", e.msg);
+	if (n == 0)
+		return S("Nothing is missing, as far as I know.");
+	return arena_fmt(q->a, "Sending %lld part%s again.", (long long)n, n == 1 ? "" : "s");
+}
+
 static str uptime(struct arena *a, int64_t ms)
 {
 	long long s = (long long)(ms / 1000);
@@ -179,6 +237,7 @@ static str run_status(const struct ask *q)
 		STRF(snap->cfg->model.name));
 	agent_snapshot_put(ag, snap);
 	add_session(&b, q);
+	add_questions(&b, q);
 	buf_fmt(&b, "\ntools=%zu\nschema_est_tokens=%lld (estimate)", set.n,
 		(long long)toolset_tokens(&set));
 	add_servers(&b, q);

@@ -133,19 +133,19 @@ static int ready_turn(struct tx *tx, str turn_id, struct err *e)
 		      DB_ARGS(db_text(turn_id), db_i64(clock_now_ms())), NULL, e);
 }
 
-static int add_grant(struct tx *tx, const struct approval *p, str by, int64_t now_ms,
-		     struct err *e)
+static int add_grant(struct tx *tx, const struct approval *p,
+		     const struct approval_press *press, struct err *e)
 {
 	return db_run(tx_db(tx),
 		      "INSERT INTO approval_grants (tool, hash, command, granted_by, "
 		      "created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
 		      DB_ARGS(db_text(p->tool), db_text(p->hash), db_text(p->command),
-			      db_text(by), db_i64(now_ms)),
+			      db_text(press->by), db_i64(press->at_ms)),
 		      NULL, e);
 }
 
 /* Pending, in time, and its turn still wants to know. */
-static int decide(struct tx *tx, str id, bool yes, str by, int64_t now_ms, int64_t *changed,
+static int decide(struct tx *tx, const struct approval_press *press, int64_t *changed,
 		  struct err *e)
 {
 	return db_run(tx_db(tx),
@@ -154,20 +154,20 @@ static int decide(struct tx *tx, str id, bool yes, str by, int64_t now_ms, int64
 		      "(SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session_id "
 		      "WHERE t.id = approvals.turn_id AND t.state IN ('ready', 'running', "
 		      "'parked') AND t.cancel_requested = 0 AND t.epoch = s.epoch)",
-		      DB_ARGS(db_text(id), db_text(yes ? S("approved") : S("denied")),
-			      db_text(by), db_i64(now_ms)),
+		      DB_ARGS(db_text(press->id),
+			      db_text(press->yes ? S("approved") : S("denied")),
+			      db_text(press->by), db_i64(press->at_ms)),
 		      changed, e);
 }
 
-int store_approval_decide(struct tx *tx, str id, bool yes, bool always, str by, int64_t now_ms,
-			  struct arena *a, struct approval *out, enum approval_end *end,
-			  struct err *e)
+int store_approval_decide(struct tx *tx, const struct approval_press *press, struct arena *a,
+			  struct approval *out, enum approval_end *end, struct err *e)
 {
 	int64_t changed = 0;
-	int rc = decide(tx, id, yes, by, now_ms, &changed, e);
+	int rc = decide(tx, press, &changed, e);
 
 	if (rc == OK)
-		rc = get(out, tx_db(tx), id, a, e);
+		rc = get(out, tx_db(tx), press->id, a, e);
 	if (rc == E_NOENT) {
 		*end = APPROVAL_END_UNKNOWN;
 		return OK;
@@ -180,8 +180,8 @@ int store_approval_decide(struct tx *tx, str id, bool yes, bool always, str by, 
 		return OK;
 	}
 	*end = APPROVAL_END_DECIDED;
-	if (yes && always)
-		rc = add_grant(tx, out, by, now_ms, e);
+	if (press->yes && press->always)
+		rc = add_grant(tx, out, press, e);
 	return rc < 0 ? rc : ready_turn(tx, out->turn_id, e);
 }
 

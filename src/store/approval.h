@@ -48,7 +48,15 @@ int store_approval_get(struct store *s, str id, struct arena *a, struct approval
 int store_approval_of_call(struct store *s, str turn_id, str call_id, struct arena *a,
 			   struct approval *out, struct err *e) MUSTUSE;
 
-/* A press.  DECIDED: it counts, and a parked turn is ready; always also keeps a grant.  What
+/* A press of a button. */
+struct approval_press {
+	str id; /* of the approval */
+	bool yes, always;
+	str by; /* who */
+	int64_t at_ms;
+};
+
+/* DECIDED: it counts, and a parked turn is ready; always also keeps a grant.  What
  * the person is told: ALREADY decided (out says how), UNKNOWN id (out untouched), EXPIRED: too
  * late, or the turn is over. */
 enum approval_end {
@@ -57,9 +65,8 @@ enum approval_end {
 	APPROVAL_END_UNKNOWN,
 	APPROVAL_END_EXPIRED,
 };
-int store_approval_decide(struct tx *tx, str id, bool yes, bool always, str by, int64_t now_ms,
-			  struct arena *a, struct approval *out, enum approval_end *end,
-			  struct err *e) MUSTUSE;
+int store_approval_decide(struct tx *tx, const struct approval_press *press, struct arena *a,
+			  struct approval *out, enum approval_end *end, struct err *e) MUSTUSE;
 
 /* approved -> used and the planned call -> running: one compare-and-set, before its expiry.
  * E_NOENT when it is not to be had (any more): nothing changed.  E_CANCELED as

@@ -331,20 +331,6 @@ int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *
 	return rc;
 }
 
-int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e)
-{
-	int rc = db_run(tx_db(tx),
-			"UPDATE pieces SET state = 'unknown', updated_at_ms = ?2 "
-			"WHERE outbox_id = ?1 AND state = 'sending'",
-			DB_ARGS(db_i64(outbox_id), db_i64(clock_now_ms())), NULL, e);
-
-	if (rc == OK)
-		rc = db_run(tx_db(tx),
-			    "UPDATE outbox SET sender = '' WHERE id = ?1 AND sender = ?2",
-			    DB_ARGS(db_i64(outbox_id), db_text(store_owner(tx->s))), NULL, e);
-	return rc == OK ? close_if_over(tx, outbox_id, e) : rc;
-}
-
 /* Unknown parts of answers at an address; "" all of the channel. */
 #define UNKNOWN_AT                                                                             \
 	"state = 'unknown' AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = outbox_id "         \

@@ -58,8 +58,8 @@ struct piece {
 
 /* The next row to work on for a channel: any notice or approval, or the oldest reply of an
  * address that has none in flight; not before its address's not_before time.  Marks it in
- * flight for this process until the transaction of its last piece, PIECE_RETRY, or
- * store_outbox_release().  only as in store_turn_claim().  E_NOENT; then *wake_at_ms is when
+ * flight for this process until the transaction of its last piece, or one that is put off.
+ * only as in store_turn_claim().  E_NOENT; then *wake_at_ms is when
  * to look again (0: when something else happens). */
 int store_outbox_next(struct tx *tx, str channel, str only, struct arena *a,
 		      struct outbox_row *out, int64_t *wake_at_ms, struct err *e) MUSTUSE;
@@ -88,10 +88,6 @@ int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str rem
 
 /* Is a row still in flight here?  Not when its last piece is over, or one was put off. */
 int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e) MUSTUSE;
-
-/* No longer in flight here.  A piece that is still sending becomes unknown: it may have
- * arrived. */
-int store_outbox_release(struct tx *tx, int64_t outbox_id, struct err *e) MUSTUSE;
 
 /* Is a part of an earlier answer unknown, and the address not told yet?  From now on it is. */
 int store_outbox_tell(struct tx *tx, str channel, str address, bool *missing,

@@ -32,6 +32,10 @@ static const struct word {
 	{ "/tools", -1, "\n- echo" },
 	{ "/status", -1, "gantry test" },
 	{ "/perf", -1, "no turns yet" },
+	{ "/start", -1, "/stop: end the running turn" },
+	{ "/start x1y2", -1, "Hello" },
+	{ "/whoami", -1, "chat: 1\nuser: ada\nsession: none yet" },
+	{ "/resend", -1, "Nothing is missing" },
 };
 
 static void a_command_is_a_whole_message(void **state)
@@ -44,8 +48,8 @@ static void a_command_is_a_whole_message(void **state)
 		enum control what = CONTROL_STOP;
 		str reply = S("");
 		int rc = slash_control(str_of(c->text), &k->w->a, &what);
-		bool is = slash_command(k->agent, S("test"), S("1"), str_of(c->text), &k->w->a,
-					&reply);
+		bool is = slash_command(k->agent, S("test"), S("1"), S("ada"), str_of(c->text),
+					&k->w->a, &reply);
 		if (rc != (c->control < 0 ? E_NOENT : OK) || is != (c->answer != NULL))
 			fail_msg("\"%s\": control %d, command %d", c->text, rc, is);
 		if (c->control >= 0)
@@ -61,7 +65,8 @@ static void help_lists_each_command_once_and_no_alias(void **state)
 	str reply;
 
 	aw_open(k);
-	assert_true(slash_command(k->agent, S("test"), S("1"), S("/help"), &k->w->a, &reply));
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/help"), &k->w->a,
+				  &reply));
 	for (size_t i = 0; i < 6; i++) {
 		const char *name =
 			(const char *[]){ "help", "new", "status", "tools", "stop", "perf" }[i];
@@ -108,10 +113,12 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 	aw_says(k, "c:echo {\"n\":1}|echo {\"n\":2}");
 	aw_says(k, "t:Done");
 	aw_hear(k, "hi");
-	assert_true(slash_command(k->agent, S("test"), S("2"), S("/status"), &k->w->a, &reply));
+	assert_true(slash_command(k->agent, S("test"), S("2"), S("ada"), S("/status"), &k->w->a,
+				  &reply));
 	aw_has(reply.p, "session=none yet\nhistory_messages=0");
 	ok(k->w, aw_run(k));
-	assert_true(slash_command(k->agent, S("test"), S("1"), S("/status"), &k->w->a, &reply));
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/status"), &k->w->a,
+				  &reply));
 	aw_has(reply.p, "model=m");
 	aw_has(reply.p, arena_fmt(&k->w->a, "session=%.*s\n", STRF(k->t.session.id)).p);
 	/* The user's, the call, its two results, the answer. */
@@ -120,7 +127,8 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 	aw_has(reply.p, "session_tokens: prompt 200, completion 20 (as reported)");
 	aw_has(reply.p, "since start: turns 1, model calls 2, tool calls 2");
 	aw_has(reply.p, "tools=9");
-	assert_true(slash_command(k->agent, S("test"), S("1"), S("/perf"), &k->w->a, &reply));
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/perf"), &k->w->a,
+				  &reply));
 	aw_has(reply.p, "last 1 turn (");
 	aw_has(reply.p, "#1 ");
 	aw_has(reply.p, "rounds=2 tools=2 batch=2 rec=0 prompt=200 gen=20");
@@ -136,7 +144,8 @@ static void perf_remembers_the_last_dozen(void **state)
 		aw_hear(k, "hi");
 		ok(k->w, aw_run(k));
 	}
-	assert_true(slash_command(k->agent, S("test"), S("1"), S("/perf"), &k->w->a, &reply));
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/perf"), &k->w->a,
+				  &reply));
 	aw_has(reply.p, "last 12 turns");
 	aw_has(reply.p, "\n#14 ");
 	aw_has(reply.p, "\n#3 ");
@@ -151,7 +160,8 @@ static void nothing_to_call_is_said(void **state)
 
 	k->none = true;
 	aw_open(k);
-	assert_true(slash_command(k->agent, S("test"), S("1"), S("/tools"), &k->w->a, &reply));
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tools"), &k->w->a,
+				  &reply));
 	assert_string_equal(reply.p, "tools: (none)");
 }
 

@@ -18,7 +18,8 @@ struct desk {
 	struct work_opt opt;
 	size_t pieces; /* how many render makes of a row */
 	bool unrenderable, looked;
-	const char *ends; /* how sends end: o k, r etry, u nknown, d ead; then ok */
+	const char *
+		ends; /* how sends end: o k, r etry, u nknown, d ead, f ault, m oved; then ok */
 	struct buf sent;
 	char shown[16]; /* live kinds */
 	void (*on_send)(struct desk *d);
@@ -39,7 +40,8 @@ static int render(struct channel *self, const struct outbox_row *row, struct are
 	for (size_t i = 0; i < d->pieces; i++) {
 		str body = d->pieces == 1 ? row->text
 					  : arena_fmt(a, "%.*s%zu", STRF(row->text), i + 1);
-		(*out)[i] = (struct piece_new){ S("send"), body, body };
+		(*out)[i] =
+			(struct piece_new){ .method = S("send"), .body = body, .plain = body };
 	}
 	return OK;
 }
@@ -53,6 +55,7 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	enum send_end end = how == 'r'   ? SEND_RETRY
 			    : how == 'u' ? SEND_UNKNOWN
 			    : how == 'd' ? SEND_DEAD
+			    : how == 'f' ? SEND_FAULT
 					 : SEND_OK;
 
 	buf_fmt(&d->sent, "%.*s:%.*s%c ", STRF(row->address), STRF(piece->body), how);
@@ -61,10 +64,11 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	*out = (struct send_result){ .end = end,
 				     .remote_id = S("77"),
 				     .retry_after_ms = 60000,
+				     .moved_to = how == 'm' ? S("-100") : S(""),
 				     .error = end == SEND_OK ? S("") : S("no luck") };
 }
 
-static void live(struct channel *self, str address, enum live_kind kind, str text)
+static void live(struct channel *self, str turn_id, str address, enum live_kind kind, str text)
 {
 	struct desk *d = (struct desk *)((char *)self - offsetof(struct desk, channel));
 	size_t n = strlen(d->shown);
@@ -93,6 +97,7 @@ static int setup(void **state)
 	assert_int_equal(bell_init(&d->g.inbox, NULL), OK);
 	assert_int_equal(bell_init(&d->g.outbox, NULL), OK);
 	assert_int_equal(bell_init(&d->g.control, NULL), OK);
+	assert_int_equal(bell_init(&d->g.clock, NULL), OK);
 	d->g.store = d->k->w->s;
 	*state = d;
 	return 0;
@@ -103,6 +108,7 @@ static int teardown(void **state)
 	struct desk *d = *state;
 
 	atomic_store(&full_writes, 0);
+	bell_done(&d->g.clock);
 	bell_done(&d->g.control);
 	bell_done(&d->g.outbox);
 	bell_done(&d->g.inbox);
@@ -307,9 +313,11 @@ static const struct delivery {
 	{ 0, "", "", "done", "", false },
 	/* It may have arrived: not sent again, and the rest goes on. */
 	{ 2, "uo", "1:a1u 1:a2o ", "done", "unknown,sent", false },
-	{ 2, "do", "1:a1d 1:a2o ", "dead", "dead,sent", false },
+	{ 1, "d", "1:ad ", "dead", "dead", false },
+	{ 2, "dd", "1:a1d 1:a2d ", "dead", "dead,dead", false },
 	/* Put off in the middle: later from there on. */
 	{ 3, "or", "1:a1o 1:a2r ", "ready", "sent,ready,ready", true },
+	{ 3, "of", "1:a1o 1:a2f ", "ready", "sent,ready,ready", true },
 };
 
 static void pieces_end_as_their_sending_did(void **state)
@@ -335,11 +343,108 @@ static void pieces_end_as_their_sending_did(void **state)
 		if (c->again) {
 			world_sql(d->k->w, "DELETE FROM outbox_waits");
 			ok(d->k->w, deliver(d, &wake));
-			assert_text(buf_str(&d->sent), "1:a1o 1:a2r 1:a2o 1:a3o ");
+			str all = arena_cat(&d->k->w->a, str_of(c->sent), S("1:a2o 1:a3o "));
+			assert_text(buf_str(&d->sent), all.p);
 			assert_text(text(d, "SELECT state FROM outbox"), "done");
 		}
 		(void)teardown((void **)&d);
 	}
+}
+
+#define PARTIAL "The reply above is incomplete: a part of it was refused."
+#define MISSING "(A part of an earlier answer may be missing; /resend sends it again.)\n\n"
+
+static void deliver_all(struct desk *d)
+{
+	int64_t wake;
+
+	while (deliver(d, &wake) == OK)
+		;
+	assert_int_equal(d->k->e.code, E_NOENT);
+}
+
+static void an_answer_that_arrived_in_part_says_so_once(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake;
+
+	d->pieces = 4;
+	d->ends = "oddo";
+	put(d, "1", "reply", "a");
+	ok(d->k->w, deliver(d, &wake));
+	d->pieces = 1;
+	deliver_all(d);
+	assert_text(buf_str(&d->sent), "1:a1o 1:a2d 1:a3d 1:a4o 1:" PARTIAL "o ");
+}
+
+static void a_notice_that_is_refused_makes_no_other(void **state)
+{
+	struct desk *d = *state;
+
+	d->pieces = 2;
+	d->ends = "od";
+	put(d, "1", "notice", "a");
+	deliver_all(d);
+	assert_text(buf_str(&d->sent), "1:a1o 1:a2d ");
+}
+
+static void a_second_fault_is_final_and_the_rest_goes_on(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake;
+
+	d->pieces = 2;
+	d->ends = "ff";
+	put(d, "1", "reply", "a");
+	ok(d->k->w, deliver(d, &wake));
+	world_sql(d->k->w, "DELETE FROM outbox_waits");
+	ok(d->k->w, deliver(d, &wake));
+	assert_text(buf_str(&d->sent), "1:a1f 1:a1f 1:a2o ");
+}
+
+static void the_next_answer_says_that_a_part_may_be_missing(void **state)
+{
+	struct desk *d = *state;
+
+	d->ends = "u";
+	put(d, "1", "reply", "a");
+	put(d, "2", "reply", "x");
+	put(d, "1", "notice", "n");
+	put(d, "1", "reply", "b");
+	put(d, "1", "reply", "c");
+	deliver_all(d);
+	assert_text(buf_str(&d->sent), "1:au 2:xo 1:no 1:" MISSING "bo 1:co ");
+}
+
+static void an_address_that_moved_takes_its_rows_along(void **state)
+{
+	struct desk *d = *state;
+
+	d->pieces = 2;
+	d->ends = "om";
+	put(d, "-1", "reply", "a");
+	put(d, "-1", "reply", "b");
+	deliver_all(d);
+	assert_text(buf_str(&d->sent), "-1:a1o -1:a2m -100:a2o -100:b1o -100:b2o ");
+	assert_text(text(d, "SELECT new FROM address_moves WHERE old = '-1'"), "-100");
+}
+
+static void a_posted_question_knows_its_message(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake;
+
+	world_sql(d->k->w,
+		  "INSERT INTO sessions (id, channel, address, created_at_ms, "
+		  "updated_at_ms) VALUES ('s', 'test', '1', 1, 1);"
+		  "INSERT INTO approvals (id, session_id, turn_id, call_id, channel, "
+		  "address, tool, command, hash, state, created_at_ms, expires_at_ms) "
+		  "VALUES ('q', 's', 't', 'c', 'test', '1', 'x', '{}', 'h', 'pending', "
+		  "1, 2);"
+		  "INSERT INTO outbox (channel, address, kind, text, approval_id, "
+		  "created_at_ms) VALUES ('test', '1', 'approval', 'q', 'q', 1)");
+	ok(d->k->w, deliver(d, &wake));
+	assert_text(text(d, "SELECT message_id FROM approvals"), "77");
 }
 
 static void replies_of_an_address_wait_for_each_other_and_for_nobody_else(void **state)
@@ -437,6 +542,12 @@ int main(void)
 		TEST(a_stop_between_claim_and_registry_is_heard),
 		TEST(a_turn_a_full_disk_broke_is_taken_up_again_when_there_is_room),
 		cmocka_unit_test(pieces_end_as_their_sending_did),
+		TEST(an_answer_that_arrived_in_part_says_so_once),
+		TEST(a_notice_that_is_refused_makes_no_other),
+		TEST(a_second_fault_is_final_and_the_rest_goes_on),
+		TEST(the_next_answer_says_that_a_part_may_be_missing),
+		TEST(an_address_that_moved_takes_its_rows_along),
+		TEST(a_posted_question_knows_its_message),
 		TEST(replies_of_an_address_wait_for_each_other_and_for_nobody_else),
 		TEST(a_row_that_cannot_be_rendered_goes_out_as_it_is),
 		TEST(what_was_sent_is_recorded_as_soon_as_there_is_room),

@@ -70,8 +70,9 @@ static enum approval_end press(struct world *w, const char *id, bool yes, int64_
 	enum approval_end end;
 	struct approval p;
 
-	ok(w, store_approval_decide(&tx, str_of(id), yes, false, S("ada"), at, &w->a, &p, &end,
-				    &w->e));
+	struct approval_press press = { str_of(id), yes, false, S("ada"), at };
+
+	ok(w, store_approval_decide(&tx, &press, &w->a, &p, &end, &w->e));
 	world_commit(w, &tx);
 	return end;
 }
@@ -307,8 +308,9 @@ static void always_is_a_grant_for_exactly_this(void **state)
 	struct approval p;
 	bool found;
 
-	ok(w, store_approval_decide(&tx, str_of(q.id[0]), true, true, S("ada"), clock_now_ms(),
-				    &w->a, &p, &end, &w->e));
+	struct approval_press press = { str_of(q.id[0]), true, true, S("ada"), clock_now_ms() };
+
+	ok(w, store_approval_decide(&tx, &press, &w->a, &p, &end, &w->e));
 	world_commit(w, &tx);
 	assert_text(p.decided_by, "ada");
 	ok(w, store_grant_find(w->s, S("gmail__send"), S("h"), &found, &w->e));

@@ -219,26 +219,6 @@ static void what_became_of_the_pieces_decides_about_the_row(void **state)
 	}
 }
 
-static void a_released_row_is_free_again(void **state)
-{
-	struct world *w = *state;
-	int64_t id = add(w, "1", "reply", "a");
-	struct tx tx;
-
-	assert_text(next_text(w), "a");
-	tx = world_begin(w);
-	ok(w, store_outbox_release(&tx, id, &w->e));
-	world_commit(w, &tx);
-	assert_text(next_text(w), "a");
-	split(w, id, 1);
-	(void)begin(w, id);
-	tx = world_begin(w);
-	ok(w, store_outbox_release(&tx, id, &w->e));
-	world_commit(w, &tx);
-	assert_text(world_text(w, "SELECT state FROM pieces"), "unknown");
-	assert_text(world_text(w, "SELECT state || sender FROM outbox"), "done");
-}
-
 static int refused(struct world *w, int64_t id, int64_t piece)
 {
 	SCOPED(store_rollback) struct tx tx = world_begin(w);
@@ -312,7 +292,6 @@ int main(void)
 		T(a_piece_put_off_holds_its_address_until_the_time),
 		T(nothing_to_wait_for_is_told_apart),
 		T(what_became_of_the_pieces_decides_about_the_row),
-		T(a_released_row_is_free_again),
 		T(steps_out_of_order_are_refused),
 		T(a_commands_rows_are_delivered_by_it),
 	};
