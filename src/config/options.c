@@ -271,6 +271,10 @@ const struct option options[] = {
 	{ "mcp.start_timeout", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("30s"),
 	  RANGE(1, HOUR), AT(mcp.start_timeout_ms),
 	  .help = "Longest time for a server's handshake." },
+	{ "mcp.turn_wait", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("2s"),
+	  RANGE(0, HOUR), AT(mcp.turn_wait_ms),
+	  .help = "How long a message in a chat waits for servers still in their first "
+		  "handshake; `gantry prompt` waits for all of it." },
 	{ "mcp.ping_interval", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("30s"),
 	  RANGE(0, 24 * HOUR), AT(mcp.ping_interval_ms),
 	  .help = "An idle server is asked this often whether it lives; 0: never." },
