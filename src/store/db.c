@@ -22,7 +22,7 @@ static bool no_room(sqlite3 *h, int rc)
 		return true;
 	if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
 		return false;
-	return errnum == ENOSPC || errnum == EDQUOT;
+	return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
 }
 
 static bool lost_sync(int rc)
