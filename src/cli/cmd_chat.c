@@ -214,6 +214,7 @@ const struct cmd cmd_chat = {
 		 "a line, plain answers.  It may run beside a daemon on the same data.\n"
 		 "\n"
 		 "example:\n"
-		 "  LLM_BASE_URL=http://localhost:11434/v1 LLM_MODEL=qwen3 gantry chat\n",
+		 "  LLM_BASE_URL=http://localhost:11434/v1 LLM_NO_KEY=true LLM_MODEL=qwen3 gantry "
+		 "chat\n",
 	.run = run,
 };

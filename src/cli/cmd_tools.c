@@ -5,17 +5,13 @@
 
 #include "gateway/engine.h"
 #include "os/clock.h"
-#include "os/file.h"
-#include "os/signals.h"
 #include "text/json.h"
 #include "text/text.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Signals cancel what runs: a tiny loop on a thread would do, but a command is one wait:
- * the engine's root token carries the deadline, and a signal ends the process by default. */
+/* A server that is late is no error here: report_down() tells of it. */
 static int wait_servers(struct engine *g, struct err *e)
 {
 	int64_t until = clock_mono_ms() + g->cfg->mcp.start_timeout_ms;

@@ -1,8 +1,8 @@
 /*
  * The daemon's life: start in order, wait for signals, stop in reverse order.
  *
- *	start   workers, deliverers, clock, channel (the engine is open already)
- *	stop    channel, no new claims, grace for running turns, SHUTDOWN, deliverers, clock
+ *	start   deliverers, clock, workers, channel (the engine is open already)
+ *	stop    no new claims, channel, grace for running turns, SHUTDOWN, workers, deliverers, clock
  *
  * Main is the only thread that waits for signals; a second one ends the process at once.
  */
