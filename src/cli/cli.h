@@ -53,7 +53,4 @@ int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
 /* Foreign text made visible, to stdout. */
 void cli_print(struct cli *cli, str text);
 
-/* version.c: stamped by the build. */
-extern const char *const gantry_version, *const gantry_commit, *const gantry_date;
-
 #endif

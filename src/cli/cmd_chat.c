@@ -4,6 +4,7 @@
 #include "cli/internal.h"
 
 #include "agent/slash.h"
+#include "base/version.h"
 #include "chan/terminal.h"
 #include "cli/edit.h"
 #include "cli/face.h"
@@ -120,12 +121,12 @@ static void greet(const struct chat *c)
 		(void)fprintf(stderr,
 			      "gantry %s, %.*s. /help lists commands, Ctrl-C stops a turn, "
 			      "Ctrl-D leaves.\n",
-			      gantry_version, STRF(c->cfg->model.name));
+			      version_text(), STRF(c->cfg->model.name));
 }
 
 static int open_parts(struct chat *c, int signals, struct err *e)
 {
-	struct engine_opt opt = { .mode = STORE_CLI, .model = true, .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_CLI, .model = true };
 	bool terminal = c->cli->terminal && isatty(STDOUT_FILENO);
 	str history = arena_fmt(c->cli->a, "%.*s/chat_history", STRF(c->cfg->store.data_dir));
 	struct edit_opt edit = {
@@ -214,7 +215,8 @@ const struct cmd cmd_chat = {
 		 "a line, plain answers.  It may run beside a daemon on the same data.\n"
 		 "\n"
 		 "example:\n"
-		 "  LLM_BASE_URL=http://localhost:11434/v1 LLM_NO_KEY=true LLM_MODEL=qwen3 gantry "
+		 "  LLM_BASE_URL=http://localhost:11434/v1 LLM_NO_KEY=true LLM_MODEL=qwen3 "
+		 "gantry "
 		 "chat\n",
 	.run = run,
 };

@@ -110,6 +110,7 @@ const struct cmd cmd_config = {
 		 "  validate  OK, or everything that is wrong; and options not used yet\n"
 		 "  docs      the reference of all options, in Markdown\n"
 		 "\n"
-		 "Example: gantry --config ./config.yaml config validate\n",
+		 "example:\n"
+		 "  gantry --config ./config.yaml config validate\n",
 	.run = run,
 };

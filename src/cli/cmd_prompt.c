@@ -166,7 +166,7 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 		.quiet = w->json || str_eq(cfg->agent.tool_trace, S("off")),
 	};
 	struct engine g;
-	struct engine_opt opt = { .mode = STORE_CLI, .model = true, .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_CLI, .model = true };
 	struct own o = { .g = &g,
 			 .signals = signals,
 			 .leave = { .fd = -1 },

@@ -45,9 +45,7 @@ static int open_channel(struct channel **out, const struct config *cfg, struct e
 static int serve(struct cli *cli, struct config *cfg, int signals)
 {
 	struct engine g;
-	struct engine_opt opt = { .mode = STORE_DAEMON,
-				  .model = true,
-				  .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct channel *channel;
 	struct err e = { 0 };
 	int signo = 0;

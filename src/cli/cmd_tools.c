@@ -94,7 +94,7 @@ static int call(struct cli *cli, struct engine *g, const char *name, const char 
 static int with_engine(struct cli *cli, struct config *cfg, bool json)
 {
 	struct engine g;
-	struct engine_opt opt = { .mode = STORE_CLI, .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_CLI };
 	struct err e = { 0 };
 	int code;
 

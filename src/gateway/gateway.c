@@ -9,6 +9,7 @@
 #include "gateway/gateway.h"
 
 #include "agent/slash.h"
+#include "base/version.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -115,7 +116,7 @@ static void beat(struct gateway *d)
 	int rc;
 
 	if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
-	    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK)
+	    (rc = store_heartbeat(&tx, S("daemon"), str_of(version_text()), &e)) == OK)
 		rc = store_commit(&tx, &e);
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct bench b = { .channel = { "bench", start, stop, render, send_piece, live } };
 	struct config_opt copt = { .channel = "stdio", .need = CONFIG_ALL };
-	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true, .version = "bench" };
+	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct config_problems problems = { 0 };
 	struct config *cfg;
 	struct engine g;

@@ -30,7 +30,7 @@ static const struct word {
 	{ "", -1, NULL },
 	{ "/help", -1, "/stop: end the running turn" },
 	{ "/tools", -1, "\n- echo" },
-	{ "/status", -1, "gantry test" },
+	{ "/status", -1, "\nuptime=" },
 	{ "/perf", -1, "no turns yet" },
 };
 
