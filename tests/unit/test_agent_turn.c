@@ -457,12 +457,13 @@ static const struct end {
 	  "note",
 	  "The model refused the request",
 	  "This turn failed" },
-	{ { "c:missing {}", "4:no" },
+	/* What the gate kept has not run. */
+	{ { "c:missing {}|echo [1]|grow {}", "4:no" },
 	  CANCEL_USER,
 	  "failed",
-	  "note",
+	  "none",
 	  "The model refused the request",
-	  "missing {}: failed" },
+	  "" },
 };
 
 static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
@@ -474,6 +475,8 @@ static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
 		(void)agent_world_setup((void **)&k);
 		print_message("  %s\n", c->says[0]);
 		k->why = c->why;
+		k->rules[0] = (struct policy_rule_cfg){ S("grow"), POLICY_DENY };
+		k->cfg.policy.n = 1;
 		for (int n = 0; c->says[n]; n++)
 			if (c->says[n][0] == '*')
 				aw_fires(k);
