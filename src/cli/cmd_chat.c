@@ -1,10 +1,11 @@
 /*
  * gantry chat: a conversation in the terminal.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "agent/slash.h"
 #include "base/version.h"
+#include "chan/lines.h"
 #include "chan/terminal.h"
 #include "cli/edit.h"
 #include "cli/face.h"
@@ -35,11 +36,6 @@ static void on_tick(void *arg)
 static void on_resize(void *arg)
 {
 	edit_resized(((struct chat *)arg)->edit);
-}
-
-static bool is_quit(str line)
-{
-	return str_ieq(line, S("/quit")) || str_ieq(line, S("/exit")) || str_ieq(line, S("/q"));
 }
 
 /* A control word when no turn runs here: /new still resets, /stop finds nothing. */
@@ -103,7 +99,7 @@ static int converse(struct chat *c)
 		if (rc == E_CANCELED)
 			return leave_code(c);
 		line = str_trim(line);
-		if (rc == OK && is_quit(line))
+		if (rc == OK && lines_quits(line))
 			return EXIT_OK;
 		if (rc == OK && line.n)
 			rc = take(c, line, &a, &e);
@@ -192,8 +188,8 @@ static int run(struct cli *cli)
 	int code;
 
 	if ((code = cli_rest(cli, 0, 0)) != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, NULL, true,
-			       &cfg)) != EXIT_OK)
+	    (code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, true, &cfg)) !=
+		    EXIT_OK)
 		return code;
 	if (signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);

@@ -1,7 +1,7 @@
 /*
  * gantry config: which configuration is in force, is it right, and what is there to set.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * gantry init: the files a new deployment begins with.  What exists is never touched.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <stdio.h>
 

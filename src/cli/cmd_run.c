@@ -1,7 +1,7 @@
 /*
  * gantry run: the daemon.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "chan/stdio.h"
 #include "gateway/gateway.h"
@@ -79,8 +79,7 @@ static int run(struct cli *cli)
 	struct err e = { 0 };
 	int code = cli_rest(cli, 0, 0);
 
-	if (code != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_ALL, NULL, false, &cfg)) != EXIT_OK)
+	if (code != EXIT_OK || (code = cli_config(cli, CONFIG_ALL, false, &cfg)) != EXIT_OK)
 		return code;
 	if (signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);

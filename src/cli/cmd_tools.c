@@ -1,7 +1,7 @@
 /*
  * gantry tools: try the tool servers without a model.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "gateway/engine.h"
 #include "os/clock.h"
@@ -121,7 +121,7 @@ static int run(struct cli *cli)
 	bool is_list = strcmp(cli->argv[0], "list") == 0 && cli->argc == 1;
 	if (!is_list && !(strcmp(cli->argv[0], "call") == 0 && cli->argc >= 2))
 		return cli_misuse(cli, "say list, or call SERVER__TOOL [JSON]");
-	if ((code = cli_config(cli, CONFIG_STORE | CONFIG_TOOLS, NULL, true, &cfg)) != EXIT_OK)
+	if ((code = cli_config(cli, CONFIG_STORE | CONFIG_TOOLS, true, &cfg)) != EXIT_OK)
 		return code;
 	code = with_engine(cli, cfg, json);
 	config_free(cfg);

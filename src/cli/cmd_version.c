@@ -1,7 +1,7 @@
 /*
  * gantry version: one line that says which build this is.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "base/version.h"
 

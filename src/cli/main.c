@@ -3,7 +3,7 @@
  * forked before anything else is known, so that it never held a secret; the environment is
  * copied and then wiped from where /proc would show it.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <unistd.h>
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 /* What the command saw. */
 static struct {
