@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "policy/rules.h"
 
 struct str_list {
 	const str *v;
@@ -70,15 +71,8 @@ struct fs_cfg {
 	int64_t max_read_bytes, max_write_bytes;
 };
 
-enum policy_action { POLICY_ALLOW, POLICY_ASK, POLICY_DENY };
-
-struct policy_rule_cfg {
-	str tool; /* glob on the published name */
-	enum policy_action action;
-};
-
 struct policy_cfg {
-	const struct policy_rule_cfg *rules;
+	const struct policy_rule *rules; /* globs on published names */
 	size_t n;
 	int64_t approval_timeout_ms;
 };

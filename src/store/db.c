@@ -250,6 +250,11 @@ str rows_text(const struct rows *r, int col, struct arena *a)
 	return arena_dup(a, rows_peek(r, col));
 }
 
+void rows_id(const struct rows *r, int col, char out[ID_LEN + 1])
+{
+	(void)snprintf(out, ID_LEN + 1, "%.*s", STRF(rows_peek(r, col)));
+}
+
 int db_run(struct db *db, const char *sql, const struct db_arg *args, size_t n,
 	   int64_t *changes, struct err *e)
 {

@@ -275,15 +275,15 @@ static void without_threads_calls_run_one_after_the_other(void **state)
 }
 
 static const struct asked {
-	enum policy_action rule;
+	enum policy_verdict rule;
 	const char *answers, *call_state, *decision, *decider, *result;
 	int asked, ran;
 } asks[] = {
-	{ POLICY_ALLOW, "", "done", "allow", "policy", "echo says {}", 0, 1 },
-	{ POLICY_ASK, "y", "done", "approved", "tester", "echo says {}", 1, 1 },
-	{ POLICY_ASK, "n", "denied", "denied", "tester", "refused by the user", 1, 0 },
-	{ POLICY_ASK, "t", "denied", "expired", "tester", "nobody answered", 1, 0 },
-	{ POLICY_DENY, "", "denied", "deny", "policy", "refused permanently", 0, 0 },
+	{ VERDICT_ALLOW, "", "done", "allow", "policy", "echo says {}", 0, 1 },
+	{ VERDICT_ASK, "y", "done", "approved", "tester", "echo says {}", 1, 1 },
+	{ VERDICT_ASK, "n", "denied", "denied", "tester", "refused by the user", 1, 0 },
+	{ VERDICT_ASK, "t", "denied", "expired", "tester", "nobody answered", 1, 0 },
+	{ VERDICT_DENY, "", "denied", "deny", "policy", "refused permanently", 0, 0 },
 };
 
 static void a_call_runs_only_when_rules_and_people_allow_it(void **state)
@@ -293,7 +293,7 @@ static void a_call_runs_only_when_rules_and_people_allow_it(void **state)
 		const struct asked *c = &asks[i];
 		struct agent_world *k;
 		(void)agent_world_setup((void **)&k);
-		k->rules[0] = (struct policy_rule_cfg){ S("echo"), c->rule };
+		k->rules[0] = (struct policy_rule){ S("echo"), c->rule };
 		k->cfg.policy.n = 1;
 		k->answers = c->answers;
 		aw_says(k, "c:echo {}");
@@ -314,7 +314,7 @@ static void without_an_approver_nothing_that_asks_runs(void **state)
 {
 	struct agent_world *k = *state;
 
-	k->rules[0] = (struct policy_rule_cfg){ S("*"), POLICY_ASK };
+	k->rules[0] = (struct policy_rule){ S("*"), VERDICT_ASK };
 	k->cfg.policy.n = 1;
 	k->io.approver = NULL;
 	aw_says(k, "c:echo {}");
@@ -475,7 +475,7 @@ static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
 		(void)agent_world_setup((void **)&k);
 		print_message("  %s\n", c->says[0]);
 		k->why = c->why;
-		k->rules[0] = (struct policy_rule_cfg){ S("grow"), POLICY_DENY };
+		k->rules[0] = (struct policy_rule){ S("grow"), VERDICT_DENY };
 		k->cfg.policy.n = 1;
 		for (int n = 0; c->says[n]; n++)
 			if (c->says[n][0] == '*')
