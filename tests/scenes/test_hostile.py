@@ -1,6 +1,5 @@
 """A world that means no good, or is only sloppy: what is wrong is said at once, in one line."""
 
-
 import os
 import resource
 import signal
