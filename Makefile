@@ -226,7 +226,7 @@ endif
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
-ci: ## what .ci/run does: all of the above, on gcc, clang and both sanitizers
+ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short fuzz
 	@.ci/run
 
 # --- using -------------------------------------------------------------------------------

@@ -80,7 +80,6 @@ struct policy_cfg {
 struct gateway_cfg {
 	str channel; /* telegram, stdio */
 	int64_t max_turns, grace_ms;
-	int64_t waiting_notice; /* ready rows of a session before a notice */
 };
 
 struct store_cfg {

@@ -22,7 +22,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#define WORKERS_MAX 32
+#define WORKERS_MAX TURNS_MAX /* what gateway.max_turns may ask for */
 #define DELIVERERS 4
 #define HEARTBEAT_MS 15000
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */

@@ -13,7 +13,7 @@ int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e)
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc = db_query(&r, tx_db(tx),
 			  "SELECT t.session_id, t.state, t.owner, "
-			  "t.cancel_requested OR t.epoch <> s.epoch, t.epoch, t.first_seq "
+			  "t.cancel_requested OR t.epoch <> s.epoch, t.epoch "
 			  "FROM turns t JOIN sessions s ON s.id = t.session_id WHERE t.id = ?1",
 			  DB_ARGS(db_text(turn_id)), e);
 
@@ -28,7 +28,6 @@ int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e)
 		    str_eq(rows_peek(&r, 2), store_owner(tx->s));
 	out->live = out->ours && !rows_i64(&r, 3);
 	out->epoch = rows_i64(&r, 4);
-	out->first_seq = rows_i64(&r, 5);
 	return OK;
 }
 

@@ -32,7 +32,7 @@ struct turn_row {
 	char session_id[ID_LEN + 1];
 	bool ours; /* running and claimed by this process */
 	bool live; /* ours, not cancelled, of the session's epoch */
-	int64_t epoch, first_seq;
+	int64_t epoch;
 };
 int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
