@@ -101,7 +101,7 @@ unit_shared := $(patsubst tests/%.c,$(OUT)/tests/%.o,\
 fuzzers := $(patsubst tests/fuzz/%.c,$(OUT)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 benches := $(patsubst tests/bench/%.c,$(OUT)/bench/%,$(sort $(wildcard tests/bench/*.c)))
 
-# The version, the commit and its date reach src/*/version.c and no other object.
+# The version, the commit and its date reach src/base/version.c and no other object.
 version := $(shell cat VERSION)
 commit := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 commit_date := $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
@@ -133,7 +133,7 @@ $(OUT)/obj/%.o: src/%.c $(OUT)/compile.flags
 	$(call say,CC,$<)
 	$(Q)$(compile) $(cflags) $(version_flags) -o $@ $<
 
-versioned := $(filter %/version.o,$(objects))
+versioned := $(filter %/base/version.o,$(objects))
 $(versioned): version_flags = $(stamp)
 $(versioned): $(OUT)/version.flags
 
@@ -226,7 +226,7 @@ endif
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
-ci: ## what .ci/run does: all of the above, on gcc, clang and both sanitizers
+ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short fuzz
 	@.ci/run
 
 # --- using -------------------------------------------------------------------------------

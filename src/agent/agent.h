@@ -31,7 +31,6 @@ struct agent_opt {
 	struct model *model; /* NULL for commands that ask no model */
 	struct tools *tools;
 	struct mcp_host *host; /* NULL when there are no servers */
-	const char *version;
 };
 
 struct agent;

@@ -86,6 +86,13 @@ static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, s
 	return store_outbox_add(tx, &row, &id, e);
 }
 
+/* Did a tool see the call?  The gate keeps what is not permitted and what makes no sense. */
+static bool has_run(const struct call *call)
+{
+	return call->state != CALL_PLANNED && call->state != CALL_DENIED &&
+	       !str_eq(call->decision, S("unknown")) && !str_eq(call->decision, S("invalid"));
+}
+
 /* Rows for the user are added before the turn is closed, so that they take over what was
  * reserved for its answer.
  *
@@ -106,7 +113,7 @@ static int close_turn(struct run *r, enum turn_end end, const char *why, str err
 		return rc;
 	bool ran = false;
 	for (size_t i = 0; i < calls_n; i++)
-		ran |= calls[i].state != CALL_PLANNED && calls[i].state != CALL_DENIED;
+		ran |= has_run(&calls[i]);
 	if (ran) {
 		f.history = HISTORY_NOTE;
 		f.note = model_assistant_wire(&a, note_of(&a, calls, calls_n, why));

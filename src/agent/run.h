@@ -39,7 +39,6 @@ struct run {
 
 	struct message *history;
 	size_t history_n;
-	int64_t history_from; /* seq; rows before it are cut */
 
 	/* The turn's own rows, loaded again each round, in the round's arena. */
 	struct message *rows;

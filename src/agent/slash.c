@@ -8,6 +8,7 @@
 
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "base/version.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "store/approval.h"
@@ -232,7 +233,7 @@ static str run_status(const struct ask *q)
 	struct err e = { 0 };
 
 	tools_snapshot(ag->opt.tools, q->a, &set);
-	buf_fmt(&b, "gantry %s\nuptime=%.*s\nmodel=%.*s", ag->opt.version,
+	buf_fmt(&b, "gantry %s\nuptime=%.*s\nmodel=%.*s", version_text(),
 		STRF(uptime(q->a, clock_now_ms() - ag->started_at_ms)),
 		STRF(snap->cfg->model.name));
 	agent_snapshot_put(ag, snap);

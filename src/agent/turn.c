@@ -55,6 +55,16 @@ static void tools_of(struct run *r)
 	r->tools_json = buf_str(&json);
 }
 
+/* How long a turn waits for servers in their first handshake.  A person in a chat is not kept
+ * waiting by one that stays silent: its known tools are listed anyway, and the next turn sees
+ * new ones.  A single prompt has no next turn. */
+static int64_t patience(const struct run *r)
+{
+	const struct mcp_cfg *mcp = &r->snap->cfg->mcp;
+
+	return str_eq(r->t->kind, S("cli")) ? mcp->start_timeout_ms : mcp->turn_wait_ms;
+}
+
 /* Everything of the turn that does not change while it runs. */
 static int prepare(struct run *r, struct err *e)
 {
@@ -63,7 +73,7 @@ static int prepare(struct run *r, struct err *e)
 	int rc;
 
 	if (ag->opt.host) {
-		int64_t until = clock_mono_ms() + r->snap->cfg->mcp.start_timeout_ms;
+		int64_t until = clock_mono_ms() + patience(r);
 		rc = mcp_host_ready(ag->opt.host, until, r->token, e);
 		if (rc < 0 && (rc != E_TIMEOUT || cancel_reason(r->token) != CANCEL_NONE))
 			return rc;

@@ -135,6 +135,15 @@ str arena_cat(struct arena *a, str x, str y)
 	return (str){ p, x.n + y.n };
 }
 
+str arena_lower(struct arena *a, str s)
+{
+	char *p = arena_alloc(a, 1, s.n + 1);
+
+	for (size_t i = 0; i < s.n; i++)
+		p[i] = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] - 'A' + 'a') : s.p[i];
+	return (str){ p, s.n };
+}
+
 str arena_fmt(struct arena *a, const char *fmt, ...)
 {
 	va_list ap, again;

@@ -37,6 +37,7 @@ str arena_dup(struct arena *a, str s);
 str arena_fmt(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
 const char *arena_cstr(struct arena *a, str s);
 str arena_cat(struct arena *a, str x, str y);
+str arena_lower(struct arena *a, str s); /* ASCII letters only */
 
 /* Free everything; the arena can be used again. */
 void arena_free(struct arena *a);

@@ -1,6 +1,6 @@
 /*
  * base/date: civil time in UTC, from Unix milliseconds.  Pure arithmetic on the
- * proleptic Gregorian calendar; the clock itself is in os/clock, zones are in sched/.
+ * proleptic Gregorian calendar; the clock itself is in os/clock.
  */
 #ifndef BASE_DATE_H
 #define BASE_DATE_H

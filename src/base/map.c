@@ -1,5 +1,5 @@
 /*
- * Open addressing with linear probing, at most half full, FNV-1a.  Keys come from our
+ * Open addressing with linear probing, at most half full.  Keys come from our
  * own tables and from bounded foreign input, so an attacker gains a slow lookup at most.
  */
 #include "base/map.h"
@@ -10,18 +10,9 @@ struct map_slot {
 	bool used;
 };
 
-static uint64_t hash(str key)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < key.n; i++)
-		h = (h ^ (unsigned char)key.p[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
 static struct map_slot *find(const struct map *m, str key)
 {
-	size_t i = (size_t)hash(key) & (m->cap - 1);
+	size_t i = (size_t)str_hash(STR_HASH, key) & (m->cap - 1);
 
 	while (m->slots[i].used && !str_eq(m->slots[i].key, key))
 		i = (i + 1) & (m->cap - 1);

@@ -124,6 +124,21 @@ bool str_i64(str s, int64_t *out)
 	return true;
 }
 
+uint64_t str_hash(uint64_t h, str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+int str_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* One bracket set at pat[0] == '['; its length in *len, 0 when it never closes. */
 static bool in_set(str pat, char c, size_t *len)
 {

@@ -45,6 +45,13 @@ str str_cut(str *rest, char sep);
  * not fit.  *out is set on true only. */
 bool str_i64(str s, int64_t *out);
 
+/* FNV-1a over the bytes of s, going on from h; STR_HASH to begin with. */
+#define STR_HASH UINT64_C(14695981039346656037)
+uint64_t str_hash(uint64_t h, str s);
+
+/* The value of a hexadecimal digit, -1 when it is none. */
+int str_hex(char c);
+
 /* Shell pattern over the whole text: * ? [a-z] [!a-z] and \ escapes; linear in practice
  * (one star is remembered).  A broken bracket matches itself literally. */
 bool str_glob(str pattern, str s);

@@ -1,6 +1,6 @@
 /*
  * base/utf: UTF-8 as RFC 3629 has it (no surrogates, nothing over U+10FFFF, shortest
- * form only), and the lengths in UTF-16 units that Telegram counts in.
+ * form only): reading, mending, cutting, and the columns it takes on a terminal.
  */
 #ifndef BASE_UTF_H
 #define BASE_UTF_H

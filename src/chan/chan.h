@@ -81,4 +81,8 @@ struct channel {
 		     str text);
 };
 
+/* A render for channels that show a row as it is: one piece, borrowing the row's text. */
+int chan_render_whole(struct channel *self, const struct outbox_row *row, struct arena *a,
+		      struct piece_new **out, size_t *n, struct err *e);
+
 #endif

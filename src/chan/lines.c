@@ -5,6 +5,11 @@
 
 #include "base/utf.h"
 
+bool lines_quits(str line)
+{
+	return str_ieq(line, S("/quit")) || str_ieq(line, S("/exit")) || str_ieq(line, S("/q"));
+}
+
 struct lines lines_in(struct arena *a, size_t max, size_t step)
 {
 	return (struct lines){ .b = buf_in(a, max + step), .max = max };
@@ -29,11 +34,6 @@ static str clean(struct arena *a, str line)
 		if (line.p[i] != '\0')
 			p[n++] = line.p[i];
 	return str_trim(utf_repair(a, (str){ p, n }));
-}
-
-static bool quits(str line)
-{
-	return str_ieq(line, S("/quit")) || str_ieq(line, S("/exit")) || str_ieq(line, S("/q"));
 }
 
 /* What stands before the first newline, taken out; false when there is none (yet). */
@@ -61,7 +61,7 @@ enum line_kind lines_next(struct lines *l, struct arena *a, str *out)
 		if (line.n > l->max)
 			return LINE_LONG;
 		line = clean(a, line);
-		if (quits(line))
+		if (lines_quits(line))
 			return LINE_QUIT;
 		if (line.n) {
 			*out = line;

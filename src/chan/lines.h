@@ -17,8 +17,11 @@ enum line_kind {
 	LINE_NONE, /* no further line is complete */
 	LINE_TEXT,
 	LINE_LONG, /* one longer than max was left out; told once */
-	LINE_QUIT, /* /quit, /exit or /q */
+	LINE_QUIT, /* see lines_quits() */
 };
+
+/* /quit, /exit or /q, in any case: the person leaves. */
+bool lines_quits(str line);
 
 /* step: most bytes that lines_add() gets at a time. */
 struct lines lines_in(struct arena *a, size_t max, size_t step);

@@ -1,10 +1,11 @@
 /*
  * chan/stdio: the terminal or a pipe as a channel: one message a line on standard input,
- * each answer on standard output followed by a newline.  Prompts, trace lines and the
- * spinner go to standard error.
+ * each answer on standard output followed by a newline.  Prompts, questions and trace lines
+ * go to standard error.
  *
- * Threads  one of its own, from start to stop.  Limits  1 MiB a line (longer: refused with
- * a line on stderr, the rest of the line is skipped).
+ * Threads  one of its own, from start to stop.
+ * Limits   a line of opt.input_max bytes, 1 MiB at most (longer: refused with a line on stderr,
+ *          the rest of the line is skipped).
  */
 #ifndef CHAN_STDIO_H
 #define CHAN_STDIO_H

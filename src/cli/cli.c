@@ -1,7 +1,7 @@
 /*
  * What every subcommand needs: its options, its configuration, its ways of saying things.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -210,17 +210,13 @@ struct config_opt cli_config_opt(const struct cli *cli, unsigned need)
 	};
 }
 
-int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
-	       struct config **out)
+int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out)
 {
 	struct config_opt opt = cli_config_opt(cli, need);
 	struct config_problems problems;
 	struct config *c;
 	struct err e = { 0 };
-	int rc;
-
-	opt.channel = channel;
-	rc = config_load(&c, &opt, &cli->env, cli->a, &problems, &e);
+	int rc = config_load(&c, &opt, &cli->env, cli->a, &problems, &e);
 
 	if (rc < 0 && problems.n) {
 		cli_problems(problems.text);

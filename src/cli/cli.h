@@ -47,13 +47,27 @@ int cli_rest(struct cli *cli, int min, int max); /* EXIT_OK or EXIT_USAGE */
 
 /* Load the configuration, say every problem on stderr, and open the log with it.  EXIT_OK with
  * *out (config_free is the caller's), else the exit code. quiet: warnings of the log only. */
-int cli_config(struct cli *cli, unsigned need, const char *channel, bool quiet,
-	       struct config **out);
+int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out);
 
 /* Foreign text made visible, to stdout. */
 void cli_print(struct cli *cli, str text);
 
-/* version.c: stamped by the build. */
-extern const char *const gantry_version, *const gantry_commit, *const gantry_date;
+/* Parse argv, find the command (none: run), run it.  Returns the exit code. */
+int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc, char **argv);
+
+/* The lines of a problem list, each as its own message on stderr. */
+void cli_problems(str text);
+
+/* How to load for this command line. */
+struct config_opt cli_config_opt(const struct cli *cli, unsigned need);
+
+/* SIGHUP: load from the same sources again, keep what only a start takes (config_keep), and
+ * let the log follow.  On an error running goes on. */
+int cli_reload(struct cli *cli, const struct config *running, struct config **out,
+	       struct err *e) MUSTUSE;
+
+/* One per command, in cmd_<name>.c. */
+extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
+extern const struct cmd cmd_init, cmd_config, cmd_version;
 
 #endif

@@ -1,9 +1,11 @@
 /*
  * gantry chat: a conversation in the terminal.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "agent/slash.h"
+#include "base/version.h"
+#include "chan/lines.h"
 #include "chan/terminal.h"
 #include "cli/edit.h"
 #include "cli/face.h"
@@ -34,11 +36,6 @@ static void on_tick(void *arg)
 static void on_resize(void *arg)
 {
 	edit_resized(((struct chat *)arg)->edit);
-}
-
-static bool is_quit(str line)
-{
-	return str_ieq(line, S("/quit")) || str_ieq(line, S("/exit")) || str_ieq(line, S("/q"));
 }
 
 /* A control word when no turn runs here: /new still resets, /stop finds nothing. */
@@ -103,7 +100,7 @@ static int converse(struct chat *c)
 		if (rc == E_CANCELED)
 			return leave_code(c);
 		line = str_trim(line);
-		if (rc == OK && is_quit(line))
+		if (rc == OK && lines_quits(line))
 			return EXIT_OK;
 		if (rc == OK && line.n)
 			rc = take(c, line, &a, &e);
@@ -121,12 +118,12 @@ static void greet(const struct chat *c)
 		(void)fprintf(stderr,
 			      "gantry %s, %.*s. /help lists commands, Ctrl-C stops a turn, "
 			      "Ctrl-D leaves.\n",
-			      gantry_version, STRF(c->cfg->model.name));
+			      version_text(), STRF(c->cfg->model.name));
 }
 
 static int open_parts(struct chat *c, int signals, struct err *e)
 {
-	struct engine_opt opt = { .mode = STORE_CLI, .model = true, .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_CLI, .model = true };
 	bool terminal = c->cli->terminal && isatty(STDOUT_FILENO);
 	str history = arena_fmt(c->cli->a, "%.*s/chat_history", STRF(c->cfg->store.data_dir));
 	struct edit_opt edit = {
@@ -192,8 +189,8 @@ static int run(struct cli *cli)
 	int code;
 
 	if ((code = cli_rest(cli, 0, 0)) != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, NULL, true,
-			       &cfg)) != EXIT_OK)
+	    (code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, true, &cfg)) !=
+		    EXIT_OK)
 		return code;
 	if (signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);
@@ -215,6 +212,8 @@ const struct cmd cmd_chat = {
 		 "a line, plain answers.  It may run beside a daemon on the same data.\n"
 		 "\n"
 		 "example:\n"
-		 "  LLM_BASE_URL=http://localhost:11434/v1 LLM_MODEL=qwen3 gantry chat\n",
+		 "  LLM_BASE_URL=http://localhost:11434/v1 LLM_NO_KEY=true LLM_MODEL=qwen3 "
+		 "gantry "
+		 "chat\n",
 	.run = run,
 };

@@ -1,7 +1,7 @@
 /*
  * gantry config: which configuration is in force, is it right, and what is there to set.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <string.h>
 
@@ -110,6 +110,7 @@ const struct cmd cmd_config = {
 		 "  validate  OK, or everything that is wrong; and options not used yet\n"
 		 "  docs      the reference of all options, in Markdown\n"
 		 "\n"
-		 "Example: gantry --config ./config.yaml config validate\n",
+		 "example:\n"
+		 "  gantry --config ./config.yaml config validate\n",
 	.run = run,
 };

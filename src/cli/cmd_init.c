@@ -1,7 +1,7 @@
 /*
  * gantry init: the files a new deployment begins with.  What exists is never touched.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <stdio.h>
 
@@ -102,6 +102,7 @@ const struct cmd cmd_init = {
 		 "as it "
 		 "is.\n"
 		 "\n"
-		 "Example: PERSONA_DIR=./persona MCP_MANIFEST=./mcp.toml gantry init\n",
+		 "example:\n"
+		 "  PERSONA_DIR=./persona MCP_MANIFEST=./mcp.toml gantry init\n",
 	.run = run,
 };

@@ -1,7 +1,7 @@
 /*
  * gantry prompt: one turn from the command line.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "base/utf.h"
 #include "chan/terminal.h"
@@ -23,19 +23,6 @@ struct collector {
 	struct buf answer;
 	bool quiet;
 };
-
-static int render(struct channel *self, const struct outbox_row *row, struct arena *a,
-		  struct piece_new **out, size_t *n, struct err *e)
-{
-	(void)self;
-	(void)e;
-	*out = NEW(a, struct piece_new);
-	**out = (struct piece_new){ .method = S("send"),
-				    .body = row->text,
-				    .plain = row->text };
-	*n = 1;
-	return OK;
-}
 
 static void send_piece(struct channel *self, const struct outbox_row *row,
 		       const struct piece *piece, struct arena *a, struct send_result *out,
@@ -160,14 +147,14 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 {
 	struct collector k = {
 		.channel = { .name = OWN_CHANNEL,
-			     .render = render,
+			     .render = chan_render_whole,
 			     .send = send_piece,
 			     .live = live },
 		.answer = buf_in(cli->a, 16u << 20),
 		.quiet = w->json || str_eq(cfg->agent.tool_trace, S("off")),
 	};
 	struct engine g;
-	struct engine_opt opt = { .mode = STORE_CLI, .model = true, .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_CLI, .model = true };
 	struct own o = { .g = &g,
 			 .signals = signals,
 			 .leave = { .fd = -1 },
@@ -222,8 +209,8 @@ static int run(struct cli *cli)
 	if (bad || (w.session && w.fresh))
 		return cli_misuse(cli, "say --session ID or --new");
 	if ((code = cli_rest(cli, 1, 1)) != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, NULL, true,
-			       &cfg)) != EXIT_OK)
+	    (code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, true, &cfg)) !=
+		    EXIT_OK)
 		return code;
 	if (signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);

@@ -1,7 +1,7 @@
 /*
  * gantry run: the daemon.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "chan/stdio.h"
 #include "gateway/gateway.h"
@@ -45,9 +45,7 @@ static int open_channel(struct channel **out, const struct config *cfg, struct e
 static int serve(struct cli *cli, struct config *cfg, int signals)
 {
 	struct engine g;
-	struct engine_opt opt = { .mode = STORE_DAEMON,
-				  .model = true,
-				  .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct channel *channel;
 	struct err e = { 0 };
 	int signo = 0;
@@ -81,8 +79,7 @@ static int run(struct cli *cli)
 	struct err e = { 0 };
 	int code = cli_rest(cli, 0, 0);
 
-	if (code != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_ALL, NULL, false, &cfg)) != EXIT_OK)
+	if (code != EXIT_OK || (code = cli_config(cli, CONFIG_ALL, false, &cfg)) != EXIT_OK)
 		return code;
 	if (signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);

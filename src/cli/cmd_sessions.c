@@ -2,7 +2,7 @@
  * gantry sessions: read and delete conversations.  Safe beside a running daemon: reading
  * takes no lock, deleting is one short transaction.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "base/date.h"
 #include "store/message.h"
@@ -159,7 +159,7 @@ static int run(struct cli *cli)
 		   strcmp(verb, "export") == 0;
 	if (!(one && cli->argc == 2) && !(strcmp(verb, "list") == 0 && cli->argc == 1))
 		return cli_misuse(cli, "say list, or show|rm|export ID");
-	if ((code = cli_config(cli, CONFIG_STORE, NULL, true, &cfg)) != EXIT_OK)
+	if ((code = cli_config(cli, CONFIG_STORE, true, &cfg)) != EXIT_OK)
 		return code;
 	code = with_store(cli, cfg, limit);
 	config_free(cfg);

@@ -2,7 +2,7 @@
  * gantry status: the exit code is the health.  It tests the daemon's lock first and opens
  * the database only when it is held, so it creates nothing.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "os/clock.h"
 #include "os/file.h"
@@ -46,8 +46,7 @@ static int run(struct cli *cli)
 	int64_t pid = 0, age_ms = -1;
 	int code = cli_rest(cli, 0, 0);
 
-	if (code != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_STORE, NULL, true, &cfg)) != EXIT_OK)
+	if (code != EXIT_OK || (code = cli_config(cli, CONFIG_STORE, true, &cfg)) != EXIT_OK)
 		return code;
 	int rc = check(cli, cfg, &pid, &age_ms, &e);
 	if (json) {

@@ -1,21 +1,17 @@
 /*
  * gantry tools: try the tool servers without a model.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include "gateway/engine.h"
 #include "os/clock.h"
-#include "os/file.h"
-#include "os/signals.h"
 #include "text/json.h"
 #include "text/text.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Signals cancel what runs: a tiny loop on a thread would do, but a command is one wait:
- * the engine's root token carries the deadline, and a signal ends the process by default. */
+/* A server that is late is no error here: report_down() tells of it. */
 static int wait_servers(struct engine *g, struct err *e)
 {
 	int64_t until = clock_mono_ms() + g->cfg->mcp.start_timeout_ms;
@@ -98,7 +94,7 @@ static int call(struct cli *cli, struct engine *g, const char *name, const char 
 static int with_engine(struct cli *cli, struct config *cfg, bool json)
 {
 	struct engine g;
-	struct engine_opt opt = { .mode = STORE_CLI, .version = gantry_version };
+	struct engine_opt opt = { .mode = STORE_CLI };
 	struct err e = { 0 };
 	int code;
 
@@ -125,7 +121,7 @@ static int run(struct cli *cli)
 	bool is_list = strcmp(cli->argv[0], "list") == 0 && cli->argc == 1;
 	if (!is_list && !(strcmp(cli->argv[0], "call") == 0 && cli->argc >= 2))
 		return cli_misuse(cli, "say list, or call SERVER__TOOL [JSON]");
-	if ((code = cli_config(cli, CONFIG_STORE | CONFIG_TOOLS, NULL, true, &cfg)) != EXIT_OK)
+	if ((code = cli_config(cli, CONFIG_STORE | CONFIG_TOOLS, true, &cfg)) != EXIT_OK)
 		return code;
 	code = with_engine(cli, cfg, json);
 	config_free(cfg);

@@ -1,7 +1,9 @@
 /*
  * gantry version: one line that says which build this is.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
+
+#include "base/version.h"
 
 #include <stdio.h>
 
@@ -11,7 +13,8 @@ static int run(struct cli *cli)
 
 	if (code != EXIT_OK)
 		return code;
-	(void)printf("gantry %s (commit %s, %s)\n", gantry_version, gantry_commit, gantry_date);
+	(void)printf("gantry %s (commit %s, %s)\n", version_text(), version_commit(),
+		     version_date());
 	return EXIT_OK;
 }
 
@@ -22,6 +25,7 @@ const struct cmd cmd_version = {
 		 "\n"
 		 "Prints one line: version, commit and the commit's date.\n"
 		 "\n"
-		 "Example: gantry version\n",
+		 "example:\n"
+		 "  gantry version\n",
 	.run = run,
 };

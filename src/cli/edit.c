@@ -34,7 +34,7 @@ struct edit {
 	char *input; /* read and not yet used */
 	size_t n;
 	bool ended;
-	bool fresh; /* nothing was read since the terminal became raw */
+	bool fresh; /* what waited when the terminal became raw was not read yet */
 };
 
 /* One call of edit_line(). */
@@ -331,6 +331,8 @@ static int raw_line(struct session *s, const struct cancel *c, struct err *e)
 {
 	int rc = put(s, PASTE_ON, c, e);
 
+	/* A line that is there already is left without ever being redrawn. */
+	tty_size(s->ed->opt.out, &s->screen.columns, &s->screen.rows);
 	if (rc == OK)
 		rc = edit_loop(s, c, e);
 	leave(s);
@@ -352,7 +354,7 @@ int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
 	rc = tty_raw(ed->opt.in, &saved, e);
 	if (rc < 0)
 		return rc;
-	ed->fresh = true;
+	ed->fresh = wait_fd(ed->opt.in, POLLIN, 1, NULL, NULL) == OK;
 	SCOPED(arena_free) struct arena own = { 0 };
 	struct session s = {
 		.ed = ed,

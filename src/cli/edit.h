@@ -28,9 +28,9 @@ struct edit;
 int edit_open(struct edit **out, const struct edit_opt *opt, struct err *e) MUSTUSE;
 void edit_close(struct edit *ed);
 
-/* One message, valid UTF-8 without its line end, in a; prompt is plain text.  E_NOENT end of input,
- * E_LIMIT a line longer than max (left out; call again), E_CANCELED Ctrl-C (what was typed
- * is dropped) or the end of the token. */
+/* One message, valid UTF-8 without its line end, in a; prompt is plain text.  E_NOENT
+ * end of input, E_LIMIT a line longer than max (left out; call again), E_CANCELED Ctrl-C (what
+ * was typed is dropped) or the end of the token. */
 int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
 	      const struct cancel *c, struct err *e) MUSTUSE;
 

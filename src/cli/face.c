@@ -88,19 +88,6 @@ static void live(struct channel *self, str turn_id, str address, enum live_kind 
 	permit_give(&f->writing);
 }
 
-static int render(struct channel *self, const struct outbox_row *row, struct arena *a,
-		  struct piece_new **out, size_t *n, struct err *e)
-{
-	(void)self;
-	(void)e;
-	*out = NEW(a, struct piece_new);
-	**out = (struct piece_new){ .method = S("send"),
-				    .body = row->text,
-				    .plain = row->text };
-	*n = 1;
-	return OK;
-}
-
 /* The answer is there: show what of it is missing on the screen. */
 static void show_answer(struct face *f, str text, struct arena *a)
 {
@@ -169,7 +156,7 @@ int face_open(struct face *f, const char *name, bool terminal, bool trace, struc
 {
 	*f = (struct face){ .terminal = terminal, .trace = trace };
 	f->channel = (struct channel){
-		.name = name, .render = render, .send = send_piece, .live = live
+		.name = name, .render = chan_render_whole, .send = send_piece, .live = live
 	};
 	return permit_init(&f->writing, e);
 }

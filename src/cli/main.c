@@ -3,11 +3,12 @@
  * forked before anything else is known, so that it never held a secret; the environment is
  * copied and then wiped from where /proc would show it.
  */
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 #include <unistd.h>
 
 #include "os/proc.h"
+#include "os/signals.h"
 
 static const struct cmd *const commands[] = {
 	&cmd_run,    &cmd_chat, &cmd_prompt, &cmd_tools,   &cmd_sessions,
@@ -21,7 +22,7 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	int code;
 
-	if (spawner_start(&e) < 0)
+	if (signals_spare(&e) < 0 || spawner_start(&e) < 0)
 		return cli_fail("%s", e.msg);
 	cli.env = env_copy(&a, environ);
 	cli.terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);

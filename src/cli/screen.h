@@ -14,8 +14,8 @@ struct screen {
 	size_t cursor_row; /* below the first row drawn */
 };
 
-/* prompt and text hold no control characters but newline and tab; cursor counts its bytes. When it has
- * more rows than the terminal, those around the cursor are shown. */
+/* prompt and text hold no control characters but newline and tab; cursor counts its bytes.
+ * When it has more rows than the terminal, those around the cursor are shown. */
 str screen_draw(struct screen *s, struct arena *a, str prompt, str text, size_t cursor);
 
 /* Go below the text, which stays: the next thing drawn begins anew. */

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "policy/rules.h"
 
 struct str_list {
 	const str *v;
@@ -60,7 +61,7 @@ struct mcp_cfg {
 	str manifest; /* path, "" none */
 	bool manifest_optional; /* nobody asked for it by name: a missing file means no servers */
 	bool inherit_env; /* default for servers: env mode true */
-	int64_t call_timeout_ms, start_timeout_ms, ping_interval_ms;
+	int64_t call_timeout_ms, start_timeout_ms, turn_wait_ms, ping_interval_ms;
 	int64_t line_max; /* bytes of one message from a server */
 };
 
@@ -70,15 +71,8 @@ struct fs_cfg {
 	int64_t max_read_bytes, max_write_bytes;
 };
 
-enum policy_action { POLICY_ALLOW, POLICY_ASK, POLICY_DENY };
-
-struct policy_rule_cfg {
-	str tool; /* glob on the published name */
-	enum policy_action action;
-};
-
 struct policy_cfg {
-	const struct policy_rule_cfg *rules;
+	const struct policy_rule *rules; /* globs on published names */
 	size_t n;
 	int64_t approval_timeout_ms;
 };
@@ -86,7 +80,6 @@ struct policy_cfg {
 struct gateway_cfg {
 	str channel; /* telegram, stdio */
 	int64_t max_turns, grace_ms;
-	int64_t waiting_notice; /* ready rows of a session before a notice */
 };
 
 struct store_cfg {

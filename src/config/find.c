@@ -30,8 +30,7 @@ static bool take_named(struct config_place *out, struct arena *a, const struct e
 	if (!path.n)
 		return false;
 	*out = (struct config_place){ .path = arena_dup(a, path),
-				      .source = arena_fmt(a, "env:%s", name),
-				      .named = true };
+				      .source = arena_fmt(a, "env:%s", name) };
 	return true;
 }
 
@@ -63,7 +62,6 @@ void config_find(struct config_place *out, struct arena *a, const char *flag,
 	if (flag) {
 		out->path = arena_dup(a, str_of(flag));
 		out->source = S("flag");
-		out->named = true;
 	} else if (!take_named(out, a, env, "GANTRY_CONFIG")) {
 		if (take_named(out, a, env, "MTCLAW_CONFIG"))
 			out->mtclaw = true;

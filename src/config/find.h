@@ -9,7 +9,6 @@
 struct config_place {
 	str path; /* absolute unless it was given relative; "" in env mode */
 	str source; /* flag, env:NAME, default, or "" in env mode */
-	bool named; /* somebody asked for this very file */
 	bool mtclaw; /* a file of MTClaw, which keeps that project's default paths */
 	bool both; /* config.yml lies beside it and is not read */
 };

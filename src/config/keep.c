@@ -45,7 +45,7 @@ static const str *dup_strs(struct arena *a, const str *v, size_t n)
 
 static void copy_rules(struct arena *a, struct policy_cfg *to)
 {
-	struct policy_rule_cfg *copy = NEWN(a, struct policy_rule_cfg, to->n + 1);
+	struct policy_rule *copy = NEWN(a, struct policy_rule, to->n + 1);
 
 	for (size_t i = 0; i < to->n; i++) {
 		copy[i] = to->rules[i];

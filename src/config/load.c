@@ -127,15 +127,9 @@ static bool from_own_env(struct loader *l, const struct option *o, struct input 
 
 static bool from_flag(const struct loader *l, const struct option *o, struct input *in)
 {
-	const char *value = NULL;
-
-	if (str_eq(str_of(o->key), S("log.level")))
-		value = l->opt->log_level;
-	else if (str_eq(str_of(o->key), S("gateway.channel")))
-		value = l->opt->channel;
-	if (!value)
+	if (!l->opt->log_level || !str_eq(str_of(o->key), S("log.level")))
 		return false;
-	*in = (struct input){ .text = str_of(value),
+	*in = (struct input){ .text = str_of(l->opt->log_level),
 			      .name = S("--log-level"),
 			      .from = S("flag") };
 	return true;

@@ -30,7 +30,6 @@ enum config_need {
 struct config_opt {
 	const char *path; /* --config; NULL: look it up */
 	const char *log_level; /* --log-level; NULL */
-	const char *channel; /* what the command insists on ("stdio"); NULL: as configured */
 	bool terminal; /* a person sits there: XDG paths may replace the container's */
 	unsigned need; /* config_need bits */
 	bool inspect; /* only looking: in file mode a secret not there is a warning */

@@ -75,7 +75,7 @@ static void rules(struct loader *l, const struct option *o, const struct input *
 		  const struct yaml *root)
 {
 	static const struct members may = { { "tool", "action" } };
-	struct policy_rule_cfg *out = NEWN(l->keep, struct policy_rule_cfg, root->n + 1);
+	struct policy_rule *out = NEWN(l->keep, struct policy_rule, root->n + 1);
 	struct policy_cfg *cfg = (struct policy_cfg *)((char *)l->c + o->at);
 	size_t n = 0;
 
@@ -92,9 +92,9 @@ static void rules(struct loader *l, const struct option *o, const struct input *
 			continue;
 		}
 		out[n].tool = arena_dup(l->keep, tool);
-		out[n++].action = str_eq(word, S("allow")) ? POLICY_ALLOW
-				  : str_eq(word, S("ask")) ? POLICY_ASK
-							   : POLICY_DENY;
+		out[n++].verdict = str_eq(word, S("allow")) ? VERDICT_ALLOW
+				   : str_eq(word, S("ask")) ? VERDICT_ASK
+							    : VERDICT_DENY;
 	}
 	cfg->rules = out;
 	cfg->n = n;

@@ -71,9 +71,9 @@ static const struct unit {
 	str name;
 	double ms;
 } units[] = {
-	{ { "h", 1 }, 3600e3 },       { { "m", 1 }, 60e3 },  { { "s", 1 }, 1e3 },
-	{ { "ms", 2 }, 1 },           { { "us", 2 }, 1e-3 }, { { "ns", 2 }, 1e-6 },
-	{ { "\xc2\xb5s", 3 }, 1e-3 },
+	{ { "h", 1 }, 3600e3 },       { { "m", 1 }, 60e3 },         { { "s", 1 }, 1e3 },
+	{ { "ms", 2 }, 1 },           { { "us", 2 }, 1e-3 },        { { "ns", 2 }, 1e-6 },
+	{ { "\xc2\xb5s", 3 }, 1e-3 }, { { "\xce\xbcs", 3 }, 1e-3 },
 };
 
 static bool digit(char c)

@@ -161,7 +161,6 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 		.model = g->model,
 		.tools = g->tools,
 		.host = g->host,
-		.version = opt->version,
 	};
 	return agent_open(&g->agent, &ag, e);
 }

@@ -32,7 +32,6 @@ struct engine {
 struct engine_opt {
 	enum store_mode mode;
 	bool model; /* the endpoint is needed */
-	const char *version;
 };
 
 /* cfg and env are borrowed for its life.  E_BUSY another daemon, and all that the parts

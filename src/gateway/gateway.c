@@ -1,14 +1,15 @@
 /*
  * The daemon's life: start in order, wait for signals, stop in reverse order.
  *
- *	start   workers, deliverers, clock, channel (the engine is open already)
- *	stop    channel, no new claims, grace for running turns, SHUTDOWN, deliverers, clock
+ *	start   deliverers, clock, workers, channel (the engine is open already)
+ *	stop    no new claims, channel, grace for running turns, SHUTDOWN, workers, deliverers, clock
  *
  * Main is the only thread that waits for signals; a second one ends the process at once.
  */
 #include "gateway/gateway.h"
 
 #include "agent/slash.h"
+#include "base/version.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -22,7 +23,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#define WORKERS_MAX 32
+#define WORKERS_MAX TURNS_MAX /* what gateway.max_turns may ask for */
 #define DELIVERERS 4
 #define HEARTBEAT_MS 15000
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
@@ -131,9 +132,9 @@ static void beat(struct gateway *d)
 	int rc;
 
 	if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
-	    (rc = store_heartbeat(&tx, S("daemon"), S(""), &e)) == OK &&
+	    (rc = store_heartbeat(&tx, S("daemon"), str_of(version_text()), &e)) == OK &&
 	    (!atomic_exchange(&d->polled, false) ||
-	     (rc = store_heartbeat(&tx, S("poll"), S(""), &e)) == OK))
+	     (rc = store_heartbeat(&tx, S("poll"), str_of(version_text()), &e)) == OK))
 		rc = store_commit(&tx, &e);
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));

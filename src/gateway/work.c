@@ -159,11 +159,7 @@ static void render(struct channel *ch, const struct outbox_row *row, struct aren
 		return;
 	log_warn("render.failed", "channel=%s row=%lld err=%.*s", ch->name, (long long)row->id,
 		 STRF(log_q(a, str_of(e.msg))));
-	*pieces = NEW(a, struct piece_new);
-	**pieces = (struct piece_new){ .method = S("send"),
-				       .body = row->text,
-				       .plain = row->text };
-	*n = 1;
+	(void)chan_render_whole(ch, row, a, pieces, n, NULL);
 }
 
 /* Take a row, cut it if it is raw, and begin its first piece: one commit. */

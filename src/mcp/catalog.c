@@ -21,16 +21,15 @@ static int by_name(const void *x, const void *y)
 	return str_cmp(((const struct mcp_tool *)x)->name, ((const struct mcp_tool *)y)->name);
 }
 
+/* 0xFF is in no text: it keeps "a", "b" apart from "ab", "". */
 static uint64_t mix(uint64_t h, str s)
 {
-	for (size_t i = 0; i < s.n; i++)
-		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(1099511628211);
-	return (h ^ 0xFF) * UINT64_C(1099511628211);
+	return str_hash(str_hash(h, s), S("\xff"));
 }
 
 static uint64_t rev_of(const struct mcp_tool *tools, size_t n)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
+	uint64_t h = STR_HASH;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct mcp_tool *t = &tools[i];

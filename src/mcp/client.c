@@ -219,37 +219,41 @@ static int take_batch(struct conn *c, const struct json *batch, struct err *e)
 	return OK;
 }
 
-/* The answer to id was too long to keep: it is answered with an error of ours. */
-static int answer_lost(struct conn *c, int64_t id, struct err *e)
+/* The answer to id could not be kept: it is answered with an error of ours. */
+static int answer_lost(struct conn *c, int64_t id, const char *why, struct err *e)
 {
 	struct arena a = { 0 };
 	struct mcp_msg m;
 	int rc;
 
-	mcp_rpc_read(
-		&m, &a,
-		arena_fmt(&a,
-			  "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":{\"message\":"
-			  "\"the answer was over the limit of %zu bytes and was dropped\"}}",
-			  (long long)id, c->opt->line_max));
+	mcp_rpc_read(&m, &a,
+		     arena_fmt(&a,
+			       "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":{\"message\":"
+			       "\"the answer was %s and was dropped\"}}",
+			       (long long)id, why));
 	rc = take_message(c, &a, &m, e);
 	arena_free(&a);
 	return rc;
 }
 
-static int take_cut(struct conn *c, const struct mcp_line *line, struct err *e)
+/* A line that is too long or, as a whole, too deep to read. */
+static int take_unread(struct conn *c, const struct mcp_line *line, struct err *e)
 {
 	int64_t ids[256 + 2], id;
+	char why[64];
 	size_t n = 0;
 	int rc = OK;
 
-	log_warn("mcp.foreign", "server=%.*s note=\"a line of over %zu bytes was dropped\"",
-		 STRF(c->opt->label), c->opt->line_max);
+	(void)(line->cut ? snprintf(why, sizeof(why), "over the limit of %zu bytes",
+				    c->opt->line_max)
+			 : snprintf(why, sizeof(why), "nested too deeply"));
+	log_warn("mcp.foreign", "server=%.*s note=\"a line was %s and was dropped\"",
+		 STRF(c->opt->label), why);
 	switch (mcp_rpc_lost(line, &id)) {
 	case MCP_LOST_NOTHING:
 		return OK;
 	case MCP_LOST_ONE:
-		return answer_lost(c, id, e);
+		return answer_lost(c, id, why, e);
 	case MCP_LOST_UNKNOWN:
 		break;
 	}
@@ -259,7 +263,7 @@ static int take_cut(struct conn *c, const struct mcp_line *line, struct err *e)
 		ids[n++] = c->session.id_list;
 	n += mcp_calls_written(c->opt->calls, ids + n, COUNT(ids) - n);
 	for (size_t i = 0; i < n && rc == OK; i++)
-		rc = answer_lost(c, ids[i], e);
+		rc = answer_lost(c, ids[i], why, e);
 	return rc;
 }
 
@@ -268,8 +272,12 @@ static int take_line(struct conn *c, struct mcp_line *line, struct err *e)
 	struct mcp_msg m;
 
 	if (line->cut)
-		return take_cut(c, line, e);
+		return take_unread(c, line, e);
 	mcp_rpc_read(&m, &line->a, line->text);
+	if (m.kind == MCP_DEEP) {
+		line->tail = line->text;
+		return take_unread(c, line, e);
+	}
 	if (m.kind == MCP_BATCH)
 		return take_batch(c, m.batch, e);
 	if (m.kind == MCP_FOREIGN)

@@ -112,21 +112,12 @@ static void on_end(void *arg, struct mcp_server *s, const struct mcp_ended *ende
 			 (long long)retry_ms);
 }
 
-static uint64_t hash_of(str s)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < s.n; i++)
-		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
 /* Hand the list out to be kept, when it is not the one that is kept already.  kept is
  * written by this server's thread only. */
 static void keep_listing(struct mcp_host *h, struct mcp_server *s, str text)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	uint64_t hash = hash_of(text);
+	uint64_t hash = str_hash(STR_HASH, text);
 	struct err e = { 0 };
 
 	if (!h->opt.save_tools || hash == s->known.kept)
@@ -205,7 +196,7 @@ static void load_listing(struct mcp_host *h, struct mcp_server *s)
 			 STRF(s->client.label), STRF(log_q(&a, str_of(e.msg))));
 		return;
 	}
-	s->known.kept = hash_of(text);
+	s->known.kept = str_hash(STR_HASH, text);
 }
 
 static const char *child_cwd(struct mcp_host *h, struct arena *a,

@@ -8,8 +8,7 @@
  * Threads  host calls from any thread, many at once; start and stop from main.
  * Blocks   mcp_host_call() and mcp_host_ready(), both cancellable within 50 ms.
  * Owns     children, threads, pending calls.  Of opt, env, arg and roots are borrowed for its
- *          life; config is read during
- *          mcp_host_start() only.
+ *          life; config is read during mcp_host_start() only.
  */
 #ifndef MCP_HOST_H
 #define MCP_HOST_H

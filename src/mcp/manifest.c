@@ -5,11 +5,11 @@
  */
 #include "mcp/manifest.h"
 
+#include "config/value.h"
 #include "os/file.h"
 #include "text/json.h"
 #include "text/toml.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -189,69 +189,24 @@ static int read_env(struct reading *r, const struct entry *en, const struct toml
 	return OK;
 }
 
-/* One "1.5h" of a duration; false at anything else. */
-static bool duration_part(str *rest, double *ms)
-{
-	static const struct {
-		const char *name;
-		double ms;
-	} units[] = { { "ns", 1e-6 }, { "us", 1e-3 }, { "µs", 1e-3 }, { "μs", 1e-3 },
-		      { "ms", 1 },    { "s", 1e3 },   { "m", 60e3 },  { "h", 3600e3 } };
-	double v = 0, scale = 1;
-	size_t i = 0, digits = 0;
-	bool dot = false;
-
-	for (; i < rest->n; i++) {
-		char c = rest->p[i];
-
-		if (c == '.' && !dot) {
-			dot = true;
-			continue;
-		}
-		if (c < '0' || c > '9')
-			break;
-		digits++;
-		scale = dot ? scale / 10 : 1;
-		v = dot ? v + (c - '0') * scale : v * 10 + (c - '0');
-	}
-	*rest = str_sub(*rest, i, rest->n);
-	for (size_t u = 0; digits && u < COUNT(units); u++) {
-		str name = str_of(units[u].name), after = str_sub(*rest, name.n, rest->n);
-		bool ends = !after.n || after.p[0] == '.' ||
-			    (after.p[0] >= '0' && after.p[0] <= '9');
-
-		if (str_starts(*rest, name) && ends) {
-			*ms += v * units[u].ms;
-			*rest = after;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Seconds as a number, or a duration like "1m30s". */
 static int read_time(struct reading *r, const struct entry *en, const struct toml *v,
 		     int64_t *out, struct err *e)
 {
-	double ms = NAN;
-	str rest = v->s;
+	int64_t ms = 0;
 
-	if (v->type == TOML_INT)
-		ms = (double)v->i * 1e3;
-	if (v->type == TOML_FLOAT)
-		ms = v->d * 1e3;
-	if (v->type == TOML_STRING && rest.n) {
-		ms = 0;
-		while (rest.n && duration_part(&rest, &ms))
-			;
-		ms = rest.n ? (double)NAN : ms;
-	}
-	if (!(ms >= 1) || ms > (double)TIMEOUT_MAX_MS)
+	if (v->type == TOML_INT && v->i > 0 && v->i <= TIMEOUT_MAX_MS / 1000)
+		ms = v->i * 1000;
+	else if (v->type == TOML_FLOAT && v->d > 0 && v->d <= (double)TIMEOUT_MAX_MS / 1e3)
+		ms = (int64_t)(v->d * 1e3);
+	else if (v->type == TOML_STRING)
+		(void)value_ms(r->a, v->s, 1, TIMEOUT_MAX_MS, &ms);
+	if (ms < 1)
 		return err_set(e, E_INVAL,
 			       "%s: \"%.*s\" should be seconds or a duration like \"1m30s\", "
 			       "up to 7 days",
 			       where(r, v, en->cfg.name), STRF(v->key));
-	*out = (int64_t)ms;
+	*out = ms;
 	return OK;
 }
 

@@ -42,17 +42,12 @@ static str joined(struct arena *a, str prefix, str tool)
 			 STRF(prefix), STRF(tool));
 }
 
-/* FNV-1a over server and tool, which no two tools share. */
+/* Over server and tool, which no two tools share; 0xFF is in neither of them. */
 static uint32_t hash_of(const struct mcp_named *t, unsigned salt)
 {
-	uint64_t h = UINT64_C(14695981039346656037) + salt;
-	str parts[2] = { t->server, t->tool };
+	uint64_t h = str_hash(str_hash(STR_HASH + salt, t->server), S("\xff"));
 
-	for (size_t k = 0; k < 2; k++) {
-		for (size_t i = 0; i < parts[k].n; i++)
-			h = (h ^ (unsigned char)parts[k].p[i]) * UINT64_C(1099511628211);
-		h = (h ^ 0xFF) * UINT64_C(1099511628211);
-	}
+	h = str_hash(str_hash(h, t->tool), S("\xff"));
 	return (uint32_t)(h ^ (h >> 32));
 }
 

@@ -265,10 +265,15 @@ str mcp_result_text(struct arena *a, const struct json *result, bool *failed)
 	return utf_repair(a, buf_str(&b));
 }
 
+str mcp_result_reason(const struct json *error)
+{
+	return str_trim(json_is(error, JSON_STRING) ? error->s : json_str(error, "message"));
+}
+
 str mcp_result_error(struct arena *a, const struct json *error)
 {
 	const struct json *data = json_get(error, "data");
-	str message = str_trim(json_str(error, "message"));
+	str message = mcp_result_reason(error);
 	struct buf b = buf_in(a, TEXT_MAX);
 
 	buf_add(&b, S("tool error: "));

@@ -12,7 +12,11 @@
 /* The result of tools/call; *failed: the tool says that it failed. */
 str mcp_result_text(struct arena *a, const struct json *result, bool *failed);
 
-/* The error object of an answer. */
+/* Why an answer says that it failed: the message of its error, or the error itself when that
+ * is only text; empty when there is no reason. */
+str mcp_result_reason(const struct json *error);
+
+/* The error of an answer, for the model. */
 str mcp_result_error(struct arena *a, const struct json *error);
 
 #endif

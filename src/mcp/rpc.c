@@ -3,6 +3,7 @@
  */
 #include "mcp/rpc.h"
 
+#include <math.h>
 #include <string.h>
 
 void mcp_lines_init(struct mcp_lines *l, size_t max)
@@ -86,14 +87,19 @@ bool mcp_lines_take(struct mcp_lines *l, str *chunk, struct mcp_line *out)
 
 void mcp_rpc_read(struct mcp_msg *out, struct arena *a, str line)
 {
+	const struct json *method;
 	struct json *v;
-	bool named, method;
+	bool named;
+	int rc;
 
 	*out = (struct mcp_msg){ .kind = MCP_FOREIGN };
 	line = str_trim(line);
-	if (!line.n || (line.p[0] != '{' && line.p[0] != '[') ||
-	    json_read(&v, a, line, NULL) < 0)
+	if (!line.n || (line.p[0] != '{' && line.p[0] != '['))
 		return;
+	if ((rc = json_read(&v, a, line, NULL)) < 0) {
+		out->kind = rc == E_LIMIT ? MCP_DEEP : MCP_FOREIGN;
+		return;
+	}
 	if (v->type == JSON_ARRAY && json_is(v->child, JSON_OBJECT)) {
 		out->kind = MCP_BATCH;
 		out->batch = v;
@@ -105,22 +111,30 @@ void mcp_rpc_read(struct mcp_msg *out, struct arena *a, str line)
 	out->params = json_get(v, "params");
 	out->result = json_get(v, "result");
 	out->error = json_get(v, "error");
+	if (json_is(out->error, JSON_NULL))
+		out->error = NULL;
 	named = json_is(out->id, JSON_INT) || json_is(out->id, JSON_STRING) ||
 		json_is(out->id, JSON_REAL);
-	method = json_is(json_get(v, "method"), JSON_STRING);
-	if (method && !out->id)
+	method = json_get(v, "method");
+	if (json_is(method, JSON_STRING) && !out->id)
 		out->kind = MCP_NOTICE;
-	else if (method && named)
+	else if (json_is(method, JSON_STRING) && named)
 		out->kind = MCP_REQUEST;
-	else if (named && (out->result || json_is(out->error, JSON_OBJECT)))
+	else if (named && (out->result || out->error || !method || json_is(method, JSON_NULL)))
 		out->kind = MCP_ANSWER;
+	/* An answer with neither is an error without a reason; its call must not wait on. */
+	if (out->kind == MCP_ANSWER && !out->result && !out->error)
+		out->error = v;
 }
 
 bool mcp_rpc_own_id(const struct json *id, int64_t *out)
 {
-	if (!json_is(id, JSON_INT))
+	if (json_is(id, JSON_INT))
+		*out = id->i;
+	else if (json_is(id, JSON_REAL) && id->d > 0 && id->d < 0x1p53 && id->d == trunc(id->d))
+		*out = (int64_t)id->d;
+	else
 		return false;
-	*out = id->i;
 	return true;
 }
 

@@ -44,6 +44,7 @@ enum mcp_kind {
 	MCP_NOTICE,
 	MCP_ANSWER,
 	MCP_BATCH, /* an array of messages: the elements of .batch */
+	MCP_DEEP, /* JSON that is nested too deeply to be read: what was lost is told by its ends */
 };
 
 struct mcp_msg {
@@ -51,16 +52,19 @@ struct mcp_msg {
 	const struct json *id; /* of a request or an answer: a string or an integer */
 	str method;
 	const struct json *params; /* NULL when absent */
-	const struct json *result, *error; /* of an answer: one of the two */
+	const struct json *result,
+		*error; /* of an answer: at least one of the two; the error may
+					    * be of any type */
 	const struct json *batch;
 };
 
 void mcp_rpc_read(struct mcp_msg *out, struct arena *a, str line);
 
-/* The id of a request of ours; false when it is not of the kind that we send. */
+/* The id of a request of ours, also written as 7.0; false when it is not of the kind that we
+ * send. */
 bool mcp_rpc_own_id(const struct json *id, int64_t *out);
 
-/* Whose answer was a line that was cut? */
+/* Whose answer was a line that was cut, or too deep? */
 enum mcp_lost {
 	MCP_LOST_NOTHING, /* it was no answer */
 	MCP_LOST_ONE, /* that of *id */

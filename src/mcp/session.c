@@ -6,6 +6,7 @@
 #include "mcp/session.h"
 
 #include "base/utf.h"
+#include "mcp/result.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static int take_initialize(struct mcp_session *s, const struct mcp_msg *m, int64
 	s->id_initialize = 0;
 	if (m->error)
 		return err_set(e, E_PROTO, "initialize was refused: %.*s",
-			       STRF(utf_head(json_str(m->error, "message"), 150)));
+			       STRF(utf_head(mcp_result_reason(m->error), 150)));
 	s->revision = revision_of(version);
 	if (!s->revision && version.n)
 		return err_set(
@@ -148,7 +149,7 @@ static int read_page(struct mcp_session *s, const struct mcp_msg *m, struct err 
 {
 	if (m->error)
 		return err_set(e, E_PROTO, "tools/list was refused: %.*s",
-			       STRF(utf_head(json_str(m->error, "message"), 150)));
+			       STRF(utf_head(mcp_result_reason(m->error), 150)));
 	return mcp_listing_add(&s->listing, m->result, e);
 }
 
@@ -286,7 +287,7 @@ int mcp_session_take(struct mcp_session *s, const struct mcp_msg *m, int64_t now
 		     struct arena *a, struct buf *out, struct mcp_event *ev, struct err *e)
 {
 	*ev = (struct mcp_event){ .total = -1 };
-	if (m->kind == MCP_FOREIGN || m->kind == MCP_BATCH)
+	if (m->kind == MCP_FOREIGN || m->kind == MCP_BATCH || m->kind == MCP_DEEP)
 		return OK;
 	s->heard_ms = now_ms;
 	if (m->kind == MCP_REQUEST)

@@ -102,17 +102,6 @@ static str without_tags(struct arena *a, str s)
 	return buf_str(&b);
 }
 
-static str lower(struct arena *a, str s)
-{
-	str copy = arena_dup(a, s);
-	char *p = (char *)(uintptr_t)copy.p;
-
-	for (size_t i = 0; i < copy.n; i++)
-		if (p[i] >= 'A' && p[i] <= 'Z')
-			p[i] = (char)(p[i] + 32);
-	return copy;
-}
-
 /* ---- wordings ----------------------------------------------------------------------- */
 
 bool refusal_says(const struct refusal *r, const char *const *any, size_t n)
@@ -270,7 +259,7 @@ void refusal_read(struct refusal *out, struct arena *a, int status, str body,
 	word(&f, json_str(f.error, "code"));
 	word(&f, json_str(f.error, "status"));
 	word(&f, json_str(f.error, "param"));
-	out->words = lower(a, buf_str(&f.words));
+	out->words = arena_lower(a, buf_str(&f.words));
 	out->param = arena_dup(a, json_str(f.error, "param"));
 	line = f.raw.n ? arena_fmt(a, "%.*s: %.*s", STRF(f.message), STRF(f.raw)) : f.message;
 	line = text_redact(a, text_redact_values(a, line, secrets, secrets_n));

@@ -35,16 +35,14 @@ static bool short_id(str id)
 	return true;
 }
 
-/* The same short id for the same id (FNV-1a), in a call and in its result. */
+/* The same short id for the same id, in a call and in its result. */
 static str wire_id(struct writer *w, str id)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = str_hash(STR_HASH, id);
 	char out[SHORT_ID_LEN];
 
 	if (!(w->quirks & QUIRK_SHORT_IDS) || short_id(id))
 		return id;
-	for (size_t i = 0; i < id.n; i++)
-		h = (h ^ (unsigned char)id.p[i]) * 0x100000001b3;
 	for (size_t i = 0; i < sizeof out; i++, h /= 36)
 		out[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[h % 36];
 	return arena_dup(w->a, (str){ out, sizeof out });

@@ -37,7 +37,7 @@ int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max
 int fd_write_all(int fd, str s, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* Take an exclusive flock without waiting: OK with *fd owned by the caller, E_BUSY held.
- * The file is created 0644 and then holds our pid.  probe: is it held by another open file
+ * The file is created 0600 and then holds our pid.  probe: is it held by another open file
  * description?  A missing file is not held. */
 int lock_take(int *fd, const char *path, struct err *e) MUSTUSE;
 bool lock_probe(const char *path, int64_t *pid);

@@ -129,11 +129,7 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
 	if (colon == SIZE_MAX || colon == 0)
 		return n;
 	struct http_header *h = &t->headers[t->out->headers_n++];
-	str name = arena_dup(t->a, str_sub(line, 0, colon));
-	for (char *c = (char *)(uintptr_t)name.p; *c; c++)
-		if (*c >= 'A' && *c <= 'Z')
-			*c = (char)(*c + 32);
-	h->name = name;
+	h->name = arena_lower(t->a, str_sub(line, 0, colon));
 	h->value = arena_dup(t->a, str_trim(str_sub(line, colon + 1, n)));
 	return n;
 }

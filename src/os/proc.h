@@ -5,8 +5,8 @@
  *
  * The spawner is a second process forked first thing in main(), before secrets are read or
  * threads exist.  Per child it forks a supervisor (a subreaper) that sets session, group,
- * environment, limits and sandbox, execs, and at the end kills every descendant, setsid or
- * not, also when this process dies in any way.  The exit arrives over a descriptor.
+ * environment and limits, execs, and at the end kills every descendant, setsid or not, also
+ * when this process dies in any way.  The exit arrives over a descriptor.
  *
  * Threads  all from any thread, but spawner_start() from main before the first thread.
  * Blocks   proc_start() until the child was executed or failed to (bounded, cancellable).
@@ -24,7 +24,7 @@
  * and makes this process not dumpable. */
 int spawner_start(struct err *e) MUSTUSE;
 int spawner_hide(struct err *e) MUSTUSE;
-void spawner_stop(void); /* kills what is left, reaps the spawner; NULL-safe, idempotent */
+void spawner_stop(void); /* kills what is left, reaps the spawner; twice is fine */
 
 struct proc;
 

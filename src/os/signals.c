@@ -1,6 +1,7 @@
 /*
  * Signals arrive as records on a descriptor, so that main waits for them as for anything
- * else.  SIGPIPE is ignored: a closed pipe is an error of the write.
+ * else.  SIGPIPE and SIGXFSZ are ignored: a closed pipe and a file at the limit of its size are
+ * errors of the write.
  */
 #include "os/signals.h"
 
@@ -8,6 +9,13 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+int signals_spare(struct err *e)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	return sigaction(SIGXFSZ, &ignore, NULL) == 0 ? OK : err_sys(e, "signals");
+}
 
 int signals_open(int *fd, struct err *e)
 {

@@ -6,8 +6,12 @@
 
 #include "base/err.h"
 
-/* Block SIGINT, SIGTERM, SIGHUP, SIGWINCH in this thread and those started later, ignore SIGPIPE,
- * and return a signalfd in *fd.  Before the first thread. */
+/* From now on a write past the limit of file sizes (ulimit -f) fails instead of ending the
+ * process without a word.  Not passed on to children. */
+int signals_spare(struct err *e) MUSTUSE;
+
+/* Block SIGINT, SIGTERM, SIGHUP, SIGWINCH in this thread and those started later, ignore
+ * SIGPIPE, and return a signalfd in *fd.  Before the first thread. */
 int signals_open(int *fd, struct err *e) MUSTUSE;
 
 /* From now on SIGINT and SIGTERM act as by default in this thread: the stop has begun, and a

@@ -186,7 +186,7 @@ static bool make_plan(size_t n, const int fds[SPAWNER_FDS])
 	char *at = message.text;
 	const char *end = (const char *)&message + n;
 
-	if (n < offsetof(struct spawner_message, text) || r->flags != 0 || r->argc < 1 ||
+	if (n < offsetof(struct spawner_message, text) || r->argc < 1 ||
 	    r->argc > SPAWNER_STRINGS || r->envc > SPAWNER_STRINGS - r->argc)
 		return false;
 	plan.head = r;

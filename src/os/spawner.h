@@ -29,7 +29,6 @@
 /* Followed in the message by the strings, each with its NUL: cwd, argv, env. */
 struct spawner_request {
 	uint32_t argc, envc;
-	uint32_t flags; /* none defined: must be 0 */
 	int64_t max_bytes_file, max_procs; /* 0: none */
 };
 

@@ -1,5 +1,6 @@
 /*
- * os/thread: threads with an explicit stack, and the locks of the lock table.
+ * os/thread: threads with an explicit stack.  (Locks are plain pthread mutexes; the lock table
+ * in ARCHITECTURE.md says which files have one.)
  *
  * Who starts a thread joins it.  All signals are blocked in every thread; main reads them
  * from a signalfd.

@@ -1,5 +1,5 @@
 /*
- * The approver for places where nobody sits: pipes, schedules.
+ * The approver for places where nobody sits: pipes.
  */
 #include "policy/approver.h"
 

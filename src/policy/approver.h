@@ -1,6 +1,6 @@
 /*
- * policy/approver: whoever can say yes.  Implementations: deny-all (pipes, schedules), the
- * terminal, and later rows answered in a chat.
+ * policy/approver: whoever can say yes.  Implementations: deny-all (pipes), the terminal, and
+ * the stdio channel.
  */
 #ifndef POLICY_APPROVER_H
 #define POLICY_APPROVER_H

@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 
-/* The same order as in config: allow, ask, deny. */
 enum policy_verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
 
 struct policy_rule {

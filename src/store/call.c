@@ -10,10 +10,9 @@
  */
 #include "store/rows.h"
 
-#include "os/file.h"
+#include "os/proc.h"
 #include "text/json.h"
 
-#define BOOT_ID_MAX 64
 #define IN_DOUBT_TEXT                                                                          \
 	"[interrupted: the program stopped while this tool was running. It may or may not "    \
 	"have taken effect; check before repeating it.]"
@@ -42,16 +41,6 @@ enum call_state call_state_of(str name)
 static bool has_result(enum call_state state)
 {
 	return state != CALL_PLANNED && state != CALL_RUNNING;
-}
-
-/* Which boot of the machine a child belongs to; "" where there is no /proc. */
-static str boot_id(struct arena *a)
-{
-	str s;
-
-	if (file_read(&s, a, "/proc/sys/kernel/random/boot_id", BOOT_ID_MAX, NULL) < 0)
-		return S("");
-	return str_trim(s);
 }
 
 static str tool_wire(struct arena *a, str provider_id, str result)
@@ -112,7 +101,7 @@ int call_insert(struct tx *tx, str turn_id, const struct turn_row *t, int64_t se
 			db_i64(call->truncated),
 			db_when(call->has_exit, db_i64(call->exit_code)),
 			db_when(finished, db_i64(call->duration_ms)),
-			db_text(call->pid ? boot_id(&a) : S("")), db_i64(call->pid),
+			db_text(call->pid ? proc_boot_id(&a) : S("")), db_i64(call->pid),
 			db_i64(call->start_time), db_i64(now),
 			db_when(call->state == CALL_RUNNING, db_i64(now)),
 			db_when(finished, db_i64(now))),
@@ -142,7 +131,7 @@ int store_call_start(struct tx *tx, str turn_id, const struct call *call, struct
 		    DB_ARGS(db_text(str_of(call->id)), db_text(turn_id), db_i64(call->safe),
 			    db_text(call->decision), db_text(call->rule),
 			    db_text(call->decider), db_text(call->requester),
-			    db_text(call->pid ? boot_id(&a) : S("")), db_i64(call->pid),
+			    db_text(call->pid ? proc_boot_id(&a) : S("")), db_i64(call->pid),
 			    db_i64(call->start_time), db_i64(clock_now_ms())),
 		    &changed, e);
 	if (rc == OK && changed == 0)
@@ -160,8 +149,6 @@ struct open_call {
 
 static void read_open(struct open_call *out, const struct rows *r, struct arena *a)
 {
-	str id = rows_peek(r, 0);
-
 	*out = (struct open_call){
 		.seq = rows_i64(r, 3),
 		.call = {
@@ -174,8 +161,7 @@ static void read_open(struct open_call *out, const struct rows *r, struct arena 
 			.safe = rows_i64(r, 8) != 0,
 		},
 	};
-	for (size_t i = 0; i < id.n && i < ID_LEN; i++)
-		out->call.id[i] = id.p[i];
+	rows_id(r, 0, out->call.id);
 }
 
 /* State, figures and tool message.  Decision fields are kept unless call brings them. */

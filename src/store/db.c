@@ -22,7 +22,7 @@ static bool no_room(sqlite3 *h, int rc)
 		return true;
 	if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
 		return false;
-	return errnum == ENOSPC || errnum == EDQUOT;
+	return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
 }
 
 static bool lost_sync(int rc)
@@ -248,6 +248,11 @@ str rows_peek(const struct rows *r, int col)
 str rows_text(const struct rows *r, int col, struct arena *a)
 {
 	return arena_dup(a, rows_peek(r, col));
+}
+
+void rows_id(const struct rows *r, int col, char out[ID_LEN + 1])
+{
+	(void)snprintf(out, ID_LEN + 1, "%.*s", STRF(rows_peek(r, col)));
 }
 
 int db_run(struct db *db, const char *sql, const struct db_arg *args, size_t n,

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "os/clock.h"
 
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -87,6 +88,7 @@ int64_t rows_i64(const struct rows *r, int col); /* NULL is 0 */
 bool rows_null(const struct rows *r, int col);
 str rows_text(const struct rows *r, int col, struct arena *a); /* a copy; NULL is "" */
 str rows_peek(const struct rows *r, int col); /* borrowed until the next row */
+void rows_id(const struct rows *r, int col, char out[ID_LEN + 1]); /* NULL is "" */
 
 /* Run to the end.  *changes (NULL: not asked) is how many rows it changed. */
 int db_run(struct db *db, const char *sql, const struct db_arg *args, size_t n,

@@ -52,8 +52,6 @@ static int turn_messages(struct list *l, struct db *db, str turn_id, struct aren
 
 static void read_call(struct call *out, const struct rows *r, struct arena *a)
 {
-	str id = rows_peek(r, 0);
-
 	*out = (struct call){
 		.round = rows_i64(r, 1),
 		.index = rows_i64(r, 2),
@@ -77,8 +75,7 @@ static void read_call(struct call *out, const struct rows *r, struct arena *a)
 		.result_wire = rows_text(r, 19, a),
 	};
 	out->interrupted = out->state == CALL_PLANNED && !rows_null(r, 20);
-	for (size_t i = 0; i < id.n && i < ID_LEN; i++)
-		out->id[i] = id.p[i];
+	rows_id(r, 0, out->id);
 }
 
 static int turn_calls(struct call **out, size_t *n, struct db *db, str turn_id, struct arena *a,

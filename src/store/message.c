@@ -6,21 +6,14 @@
 
 #include "base/utf.h"
 
-#include <stdio.h>
-
 #define TITLE_MAX 80
-
-static void copy(char *to, size_t size, str s)
-{
-	(void)snprintf(to, size, "%.*s", STRF(s));
-}
 
 int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc = db_query(&r, tx_db(tx),
-			  "SELECT t.session_id, t.only_owner, t.state, t.owner, "
-			  "t.cancel_requested OR t.epoch <> s.epoch, t.epoch, t.first_seq "
+			  "SELECT t.session_id, t.state, t.owner, "
+			  "t.cancel_requested OR t.epoch <> s.epoch, t.epoch "
 			  "FROM turns t JOIN sessions s ON s.id = t.session_id WHERE t.id = ?1",
 			  DB_ARGS(db_text(turn_id)), e);
 
@@ -30,14 +23,11 @@ int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e)
 	rc = rows_next(&r, e);
 	if (rc <= 0)
 		return rc;
-	copy(out->session_id, sizeof out->session_id, rows_peek(&r, 0));
-	copy(out->only_owner, sizeof out->only_owner, rows_peek(&r, 1));
-	copy(out->state, sizeof out->state, rows_peek(&r, 2));
-	out->ours = str_eq(rows_peek(&r, 2), S("running")) &&
-		    str_eq(rows_peek(&r, 3), store_owner(tx->s));
-	out->live = out->ours && !rows_i64(&r, 4);
-	out->epoch = rows_i64(&r, 5);
-	out->first_seq = rows_i64(&r, 6);
+	rows_id(&r, 0, out->session_id);
+	out->ours = str_eq(rows_peek(&r, 1), S("running")) &&
+		    str_eq(rows_peek(&r, 2), store_owner(tx->s));
+	out->live = out->ours && !rows_i64(&r, 3);
+	out->epoch = rows_i64(&r, 4);
 	return OK;
 }
 

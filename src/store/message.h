@@ -8,6 +8,7 @@
 #ifndef STORE_MESSAGE_H
 #define STORE_MESSAGE_H
 
+#include "os/clock.h"
 #include "store/session.h"
 
 struct message {
@@ -33,7 +34,7 @@ enum call_state {
 
 /* A tool call, from plan to result: the audit row too. */
 struct call {
-	char id[22]; /* ours */
+	char id[ID_LEN + 1]; /* ours */
 	int64_t round, index; /* index from 1 */
 	str provider_id;
 	str requested, name; /* as the model wrote it; as resolved, "" when unknown */

@@ -5,20 +5,10 @@
  */
 #include "store/rows.h"
 
-/* FNV-1a, 64 bits. */
-static int64_t hash_of(str s)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < s.n; i++)
-		h = (h ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
-	return (int64_t)h;
-}
-
 static int part_of(struct tx *tx, str content, int64_t *id, struct err *e)
 {
 	struct db *db = tx_db(tx);
-	int64_t hash = hash_of(content);
+	int64_t hash = (int64_t)str_hash(STR_HASH, content);
 	int rc = db_number(db, "SELECT id FROM request_parts WHERE hash = ?1 AND content = ?2",
 			   DB_ARGS(db_i64(hash), db_text(content)), id, e);
 

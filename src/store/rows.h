@@ -31,11 +31,9 @@ int session_load_at(struct db *db, str channel, str address, struct arena *a,
 /* What the steps ask of a turn's row.  A turn that is gone is neither ours nor live. */
 struct turn_row {
 	char session_id[ID_LEN + 1];
-	char only_owner[ID_LEN + 1];
-	char state[16];
 	bool ours; /* running and claimed by this process */
 	bool live; /* ours, not cancelled, of the session's epoch */
-	int64_t epoch, first_seq;
+	int64_t epoch;
 };
 int turn_row(struct turn_row *out, struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 

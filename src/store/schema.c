@@ -5,8 +5,8 @@
  */
 #include "store/schema.h"
 
-/* Columns that begin with a seed project's names (chat_id, created_at, ...), and the views at
- * the end, keep sqlite3 recipes of gantry and MTClaw working. */
+/* Columns with MTClaw's names (chat_id, created_at, ...), and the views at the end, keep the
+ * sqlite3 recipes of ai-gantry and MTClaw working. */
 static const char first[] =
 	"CREATE TABLE schema_migrations (\n"
 	"\tversion INTEGER PRIMARY KEY,\n"

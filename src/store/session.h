@@ -30,8 +30,8 @@ int store_session_find(struct store *s, str channel, str address, struct arena *
 int store_session_list(struct store *s, int64_t limit, struct arena *a, struct session **out,
 		       size_t *n, struct err *e) MUSTUSE;
 
-/* Delete it with its messages, turns, inbox and outbox; audit rows stay.  E_NOENT; E_BUSY a turn of it
- * is running or parked. */
+/* Delete it with its messages, turns, inbox and outbox; audit rows stay.  E_NOENT; E_BUSY a
+ * turn of it is not finished. */
 int store_session_remove(struct tx *tx, str id, struct err *e) MUSTUSE;
 
 /* An address became another one (a group turned into a supergroup): its session, with what

@@ -7,7 +7,7 @@
 
 #include "store/store.h"
 
-/* A named part of the daemon is alive (daemon, poll, deliver, clock). */
+/* A named part of the daemon is alive ("daemon": its clock), as that version of it. */
 int store_heartbeat(struct tx *tx, str part, str version, struct err *e) MUSTUSE;
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e) MUSTUSE;
 

@@ -6,8 +6,8 @@
  *	            v  |
  *	          parked (waits for an approval)
  *
- * (a) claim, turn and user message; (b) the assistant message with its calls planned, (c) calls that
- * start become running, (d) each result, (e) final answer + outbox + inbox done.  Each is
+ * (a) claim, turn and user message; (b) the assistant message with its calls planned; (c) calls
+ * that start become running; (d) each result; (e) final answer, outbox and inbox done.  Each is
  * one commit.  A turn that is resumed reads its rows and goes on where they end.
  */
 #ifndef STORE_TURN_H

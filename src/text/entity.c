@@ -33,14 +33,6 @@ static const struct {
 	{ S("rarr"), S("\xe2\x86\x92") },
 };
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-}
-
 /* "38" or "x26"; 0 when it is no character. */
 static uint32_t number(str s)
 {
@@ -49,10 +41,10 @@ static uint32_t number(str s)
 
 	s = str_sub(s, hex, s.n);
 	for (size_t i = 0; i < s.n; i++) {
-		uint32_t d = (uint32_t)digit(s.p[i]);
-		if (d >= base || v > 0x10ffff)
+		int d = str_hex(s.p[i]);
+		if (d < 0 || d >= (int)base || v > 0x10ffff)
 			return 0;
-		v = v * base + d;
+		v = v * base + (uint32_t)d;
 	}
 	return v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? 0 : v;
 }

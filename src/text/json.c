@@ -58,11 +58,7 @@ static int hex4(str s, size_t i)
 	if (i + 4 > s.n)
 		return -1;
 	for (size_t k = i; k < i + 4; k++) {
-		char c = s.p[k];
-		int d = c >= '0' && c <= '9'   ? c - '0'
-			: c >= 'a' && c <= 'f' ? c - 'a' + 10
-			: c >= 'A' && c <= 'F' ? c - 'A' + 10
-					       : -1;
+		int d = str_hex(s.p[k]);
 
 		if (d < 0)
 			return -1;

@@ -2,9 +2,9 @@
  * text/json: reading JSON into a tree in an arena, and writing it onto a buf.
  *
  * Reading repairs invalid UTF-8 and lone surrogate escapes first (each becomes U+FFFD, as
- * does a NUL in a key), keeps NULs in strings, the order of keys, and integers exact to 64 bits (beyond that
- * they become JSON_REAL; text that must survive unchanged is passed on as text and never
- * through here).  Of a repeated key the last one counts.  RFC 8259.
+ * does a NUL in a key), keeps NULs in strings, the order of keys, and integers exact to 64
+ * bits (beyond that they become JSON_REAL; text that must survive unchanged is passed on as
+ * text and never through here).  Of a repeated key the last one counts.  RFC 8259.
  *
  * Limits  nesting 512; the caller bounds the size of the text.
  */

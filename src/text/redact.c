@@ -331,15 +331,6 @@ str text_redact(struct arena *a, str s)
 
 /* --- by value ----------------------------------------------------------------------- */
 
-static int hex(char c)
-{
-	if (digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* How many bytes at i spell the value, any of them percent-encoded; 0 when they do not. */
 static size_t spelt(str s, size_t i, str value)
 {
@@ -348,8 +339,8 @@ static size_t spelt(str s, size_t i, str value)
 	if (str_eq(str_sub(s, i, i + value.n), value))
 		return value.n;
 	for (size_t k = 0; k < value.n; k++) {
-		int high = at(s, i) == '%' ? hex(at(s, i + 1)) : -1;
-		int low = high >= 0 ? hex(at(s, i + 2)) : -1;
+		int high = at(s, i) == '%' ? str_hex(at(s, i + 1)) : -1;
+		int low = high >= 0 ? str_hex(at(s, i + 2)) : -1;
 
 		if (low >= 0 && (char)(high << 4 | low) == value.p[k])
 			i += 3;

@@ -18,7 +18,8 @@ int64_t text_tokens(str s);
 str text_cut(struct arena *a, str s, size_t max);
 
 /* Control characters made visible: C0 but \n and \t, DEL, C1 and bytes that are no UTF-8 as
- * \xNN; bidi overrides and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  table: \n and \t too. */
+ * \xNN; bidi overrides and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  table: \n and
+ * \t too. */
 str text_visible(struct arena *a, str s, bool table);
 
 /* One line of at most max characters: white space folded, visible, cut with "…". */
@@ -43,8 +44,8 @@ bool text_slash(struct arena *a, str message, str bot, str *word, str *args);
  * [silent] in any case. */
 bool text_silent(str reply);
 
-/* A leading <think>, <thinking>, <thought> or <reasoning> block, or a stray leading closing tag: *reasoning gets
- * it, the rest is returned.  Text that merely mentions a tag is left alone. */
+/* A leading <think>, <thinking>, <thought> or <reasoning> block, or a stray leading closing
+ * tag: *reasoning gets it, the rest is returned.  Text that merely mentions a tag is left alone. */
 str text_strip_think(str s, str *reasoning);
 
 #endif

@@ -21,7 +21,7 @@ static bool digits_of(str w, int base, char *out, size_t *n)
 	*n = 0;
 	for (size_t i = 0; i < w.n; i++) {
 		char c = w.p[i];
-		bool alpha = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+		int value = str_hex(c);
 
 		if (c == '_') {
 			if (!digit || i + 1 == w.n)
@@ -29,17 +29,12 @@ static bool digits_of(str w, int base, char *out, size_t *n)
 			digit = false;
 			continue;
 		}
-		if (!(is_digit(c) && c - '0' < base) && !(base == 16 && alpha))
+		if (value < 0 || value >= base)
 			return false;
 		digit = true;
 		out[(*n)++] = c;
 	}
 	return *n > 0;
-}
-
-static int value_of(char c)
-{
-	return is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
 /* Base 2, 8 or 16, without a sign. */
@@ -53,7 +48,7 @@ static const char *based(str w, int base, char *digits, struct toml *out)
 	for (size_t i = 0; i < n; i++) {
 		if (v > (uint64_t)INT64_MAX / (uint64_t)base)
 			return "integer over 64 bits";
-		v = v * (uint64_t)base + (uint64_t)value_of(digits[i]);
+		v = v * (uint64_t)base + (uint64_t)str_hex(digits[i]);
 	}
 	if (v > (uint64_t)INT64_MAX)
 		return "integer over 64 bits";

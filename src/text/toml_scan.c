@@ -107,13 +107,12 @@ static int take_unicode(struct toml_scan *s, size_t n, struct buf *b, struct err
 	char out[4];
 
 	for (size_t i = 0; i < digits.n; i++) {
-		static const char hex[] = "0123456789abcdef";
-		const char *at = memchr(hex, digits.p[i] | 0x20, sizeof(hex) - 1);
+		int d = str_hex(digits.p[i]);
 
-		if (!at || digits.p[i] < '0')
+		if (d < 0)
 			return toml_scan_fail(s, s->pos, e,
 					      "bad hexadecimal digit in an escape");
-		cp = cp << 4 | (uint32_t)(at - hex);
+		cp = cp << 4 | (uint32_t)d;
 	}
 	if (digits.n < n || cp > 0x10FFFF || (cp >= 0xD800 && cp <= 0xDFFF))
 		return toml_scan_fail(s, s->pos, e, "escape of no Unicode character");

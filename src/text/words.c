@@ -17,15 +17,6 @@ static bool space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static str lower(struct arena *a, str s)
-{
-	char *p = arena_alloc(a, 1, s.n + 1);
-
-	for (size_t i = 0; i < s.n; i++)
-		p[i] = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] - 'A' + 'a') : s.p[i];
-	return (str){ p, s.n };
-}
-
 bool text_slash(struct arena *a, str message, str bot, str *word, str *args)
 {
 	str s = str_trim(message), name, to;
@@ -45,7 +36,7 @@ bool text_slash(struct arena *a, str message, str bot, str *word, str *args)
 		return false;
 	if (to.n && bot.n && !str_ieq(str_sub(to, 1, to.n), bot))
 		return false;
-	*word = lower(a, name);
+	*word = arena_lower(a, name);
 	*args = str_trim(str_sub(s, end, s.n));
 	return true;
 }

@@ -71,6 +71,11 @@ static int check_args(struct call *call, struct arena *a, struct err *e)
 	return rc;
 }
 
+static enum policy_verdict decide(const struct policy_cfg *policy, str tool, str *rule)
+{
+	return policy_decide(policy ? policy->rules : NULL, policy ? policy->n : 0, tool, rule);
+}
+
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a)
 {
@@ -94,7 +99,7 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 					    "error: the arguments of %.*s must be one JSON "
 					    "object: %s",
 					    STRF(spec->name), why.msg));
-	switch (policy_decide(t->rules, t->rules_n, spec->name, &call->rule)) {
+	switch (decide(t->opt.policy, spec->name, &call->rule)) {
 	case VERDICT_DENY:
 		return close_call(call, CALL_DENIED, "deny",
 				  arena_fmt(a,

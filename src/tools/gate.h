@@ -4,7 +4,6 @@
 #ifndef TOOLS_GATE_H
 #define TOOLS_GATE_H
 
-#include "policy/rules.h"
 #include "tools/builtin.h"
 
 /* Lives in its own arena. */
@@ -13,8 +12,6 @@ struct tools {
 	struct tools_opt opt;
 	struct tool_env env;
 	struct tool_source builtin;
-	struct policy_rule *rules;
-	size_t rules_n;
 };
 
 #endif

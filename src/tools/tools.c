@@ -29,13 +29,6 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 		t->env.files.n = opt->fs->roots.n;
 	}
 	tools_builtin_source(&t->builtin, &t->env);
-	t->rules_n = opt->policy ? opt->policy->n : 0;
-	t->rules = NEWN(&a, struct policy_rule, t->rules_n);
-	for (size_t i = 0; i < t->rules_n; i++)
-		t->rules[i] = (struct policy_rule){
-			.tool = opt->policy->rules[i].tool,
-			.verdict = (enum policy_verdict)opt->policy->rules[i].action,
-		};
 	t->arena = a;
 	*out = t;
 	return OK;

@@ -65,19 +65,6 @@ static void stop(struct channel *self)
 	(void)self;
 }
 
-static int render(struct channel *self, const struct outbox_row *row, struct arena *a,
-		  struct piece_new **out, size_t *n, struct err *e)
-{
-	(void)self;
-	(void)e;
-	*out = NEW(a, struct piece_new);
-	**out = (struct piece_new){ .method = S("send"),
-				    .body = row->text,
-				    .plain = row->text };
-	*n = 1;
-	return OK;
-}
-
 static void send_piece(struct channel *self, const struct outbox_row *row,
 		       const struct piece *piece, struct arena *a, struct send_result *out,
 		       const struct cancel *c)
@@ -125,9 +112,10 @@ static int measure(struct engine *g, struct bench *b, struct err *e)
 int main(int argc, char **argv)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct bench b = { .channel = { "bench", start, stop, render, send_piece, live } };
+	struct bench b = { .channel = { "bench", start, stop, chan_render_whole, send_piece,
+					live } };
 	struct config_opt copt = { .channel = "stdio", .need = CONFIG_ALL };
-	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true, .version = "bench" };
+	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct config_problems problems = { 0 };
 	struct config *cfg;
 	struct engine g;

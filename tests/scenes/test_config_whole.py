@@ -80,6 +80,12 @@ def test_a_file_lets_nothing_of_env_mode_in(gantry, model):
     assert "ready" in r.err  # the log is at its own level
 
 
+def test_as_many_turns_may_run_as_were_asked_for(gantry, model):
+    model.reply("fine")
+    gantry.talk("hi", GANTRY_GATEWAY_MAX_TURNS=64)
+    assert [line["workers"] for line in gantry.log_lines() if line["msg"] == "ready"] == [64]
+
+
 def test_sighup_takes_some_options_and_names_those_that_wait(gantry, model):
     path = file_mode(gantry, model, "log: {level: warn}\n")
     model.answer(lambda r: "yes")

@@ -71,6 +71,15 @@ def test_bad_servers_are_named_and_the_good_one_serves(gantry, model, mcp):
         assert name in d.err.text
 
 
+def test_a_silent_server_does_not_hold_up_the_first_answer(gantry, model, mcp):
+    mcp.add("silent", "silent")
+    model.reply("here")
+    d = gantry.daemon(GANTRY_MCP_START_TIMEOUT="1h", GANTRY_MCP_TURN_WAIT=None)
+    d.send("anybody there?")
+    d.out.wait("here", 30)
+    d.finish()
+
+
 def test_a_server_that_comes_late_is_there_for_a_later_turn(gantry, model, mcp):
     gate = gantry.dir / "gate"
     mcp.add("late", "slow-init=%s" % gate, tools=["echo"]).add("good", tools=["add"])

@@ -10,7 +10,7 @@ import pytest
 
 from fakes.model import Reply, call
 from harness.fixtures import FAKES, PYTHON, binary
-from harness.process import Proc
+from harness.process import Proc, descendants
 from harness.watch import Gate, wait_files
 
 pytestmark = pytest.mark.concurrency
@@ -293,3 +293,20 @@ def test_a_damaged_journal_lock_file_is_no_obstacle(gantry, model):
     gantry.talk("one")
     (gantry.data / "gantry.db.lock").write_bytes(b"\xff" * 10)
     assert gantry.talk("two").out == "fine\n"
+
+
+def test_a_daemon_whose_spawner_died_ends_with_an_error_and_the_next_one_goes_on(gantry, model):
+    gate = Gate()
+    model.reply("never to be seen", gate=gate)
+    d = gantry.daemon()
+    d.send("question")
+    gate.wait_reached()
+    spawner, = (pid for pid, st in descendants(d.pid).items() if st[0] == d.pid)
+    os.kill(spawner, signal.SIGKILL)
+    d.wait(20, 1)
+    d.err.wait("the spawner process is gone")
+    model.reply("answered after all")
+    e = gantry.daemon()
+    e.out.wait("answered after all")
+    e.finish()
+    assert model.last.user.startswith("question")

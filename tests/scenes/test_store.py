@@ -1,6 +1,7 @@
 """The database under strain: other writers, a full disk, damage, many processes at once."""
 
 import os
+import pathlib
 import sqlite3
 import subprocess
 import threading
@@ -148,7 +149,7 @@ def test_a_full_disk_is_told_and_got_over(gantry, model, small_disk):
 
 
 def test_the_journal_is_readable_as_documented(gantry, model, mcp):
-    """The sqlite3 recipes of both seeds: tables and views with their old names."""
+    """The sqlite3 recipes of the older programs: tables and views with their names."""
     mcp.add("srv", tools=["echo"])
     model.reply(calls=[call("srv__echo", text="x")])
     model.reply("done")
@@ -158,6 +159,8 @@ def test_the_journal_is_readable_as_documented(gantry, model, mcp):
     assert gantry.sql("pragma application_id")[0][0] != 0
     roles = [r["role"] for r in gantry.sql("select role from session_message order by id")]
     assert roles == ["user", "assistant"]
-    assert gantry.sql("select updated_at from session") and gantry.sql("select * from heartbeat")
+    assert gantry.sql("select updated_at from session")
+    version = (pathlib.Path(__file__).parents[2] / "VERSION").read_text().strip()
+    assert [r["version"] for r in gantry.sql("select * from heartbeat")] == [version]
     (row,) = gantry.sql("select * from tool_calls")
     assert (row["name"], row["decision"], row["state"]) == ("srv__echo", "allow", "done")

@@ -219,7 +219,7 @@ void aw_fires(struct agent_world *k)
 
 void aw_open(struct agent_world *k)
 {
-	struct agent_opt opt = { .cfg = &k->cfg, .store = k->w->s, .version = "test" };
+	struct agent_opt opt = { .cfg = &k->cfg, .store = k->w->s };
 	struct tools_opt tools = { .policy = &k->cfg.policy,
 				   .limits = &k->cfg.limits,
 				   .mcp = &k->source };

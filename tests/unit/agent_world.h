@@ -20,7 +20,7 @@
 struct agent_world {
 	struct world *w;
 	struct config cfg;
-	struct policy_rule_cfg rules[4];
+	struct policy_rule rules[4];
 	struct loopback lb;
 	struct lb_step steps[80];
 	size_t steps_n;

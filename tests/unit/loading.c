@@ -51,7 +51,8 @@ void loaded_free(struct loaded *l)
 	arena_free(&l->a);
 }
 
-void load(struct loaded *l, const struct config_opt *opt, const char *const *vars)
+static void load_with(struct loaded *l, const struct config_opt *opt, const char *const *vars,
+		      char *more)
 {
 	char *block[ENV_MAX + 2];
 	size_t n = 0;
@@ -67,9 +68,21 @@ void load(struct loaded *l, const struct config_opt *opt, const char *const *var
 					     .p
 				  : (char *)*vars;
 	}
+	if (more)
+		block[n++] = more;
 	block[n] = NULL;
 	struct env env = env_copy(&l->a, block);
 	l->rc = config_load(&l->c, opt, &env, &l->a, &l->problems, &l->e);
+}
+
+void load(struct loaded *l, const struct config_opt *opt, const char *const *vars)
+{
+	load_with(l, opt, vars, NULL);
+}
+
+void load_stdio(struct loaded *l, const struct config_opt *opt, const char *const *vars)
+{
+	load_with(l, opt, vars, (char *)"GANTRY_GATEWAY_CHANNEL=stdio");
 }
 
 str setting(const struct config *c, const char *key)

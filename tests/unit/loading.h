@@ -25,6 +25,9 @@ void loaded_free(struct loaded *l);
 /* Load with that HOME and these variables (at most 15); $H in one stands for HOME. */
 void load(struct loaded *l, const struct config_opt *opt, const char *const *vars);
 
+/* The same with the stdio channel, which needs no token. */
+void load_stdio(struct loaded *l, const struct config_opt *opt, const char *const *vars);
+
 /* The effective text of an option. */
 str setting(const struct config *c, const char *key);
 

@@ -30,7 +30,7 @@ static const struct word {
 	{ "", -1, NULL },
 	{ "/help", -1, "/stop: end the running turn" },
 	{ "/tools", -1, "\n- echo" },
-	{ "/status", -1, "gantry test" },
+	{ "/status", -1, "\nuptime=" },
 	{ "/perf", -1, "no turns yet" },
 	{ "/start", -1, "/stop: end the running turn" },
 	{ "/start x1y2", -1, "Hello" },
@@ -149,6 +149,10 @@ static void perf_remembers_the_last_dozen(void **state)
 	aw_has(reply.p, "last 12 turns");
 	aw_has(reply.p, "\n#14 ");
 	aw_has(reply.p, "\n#3 ");
+	int lines = 0;
+	for (size_t i = 0; i < reply.n; i++)
+		lines += reply.p[i] == '\n';
+	assert_int_equal(lines, 12);
 	aw_lacks(reply.p, "\n#2 ");
 	aw_has(reply.p, "[canceled]");
 }

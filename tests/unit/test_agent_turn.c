@@ -8,6 +8,7 @@
 
 #include "os/seam.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 /* The clocks, as the tests will have it: what os/seam.c says, or later. */
@@ -24,6 +25,22 @@ int seam_clock(clockid_t id, struct timespec *out)
 int seam_slice(int ms)
 {
 	return ms;
+}
+
+/* A system that gives no more threads. */
+static _Atomic bool no_threads;
+
+int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	static _Atomic(void *) cache;
+	void *next = atomic_load(&cache);
+
+	if (atomic_load(&no_threads))
+		return EAGAIN;
+	if (!next)
+		atomic_store(&cache, next = dlsym(RTLD_NEXT, "pthread_create"));
+	return ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))next)(
+		id, attr, fn, arg);
 }
 
 static void assert_text(str got, const char *want)
@@ -240,16 +257,33 @@ static void more_calls_than_threads_all_run(void **state)
 	world_check(k->w);
 }
 
+static void without_threads_calls_run_one_after_the_other(void **state)
+{
+	struct agent_world *k = *state;
+
+	aw_says(k, "c:echo {\"n\":1}|look {}|bad {}");
+	aw_says(k, "t:Done");
+	aw_hear(k, "hi");
+	atomic_store(&no_threads, true);
+	int rc = aw_run(k);
+	atomic_store(&no_threads, false);
+	ok(k->w, rc);
+	assert_text(aw_told(k), "Done");
+	assert_int_equal(k->ran, 3);
+	assert_int_equal(count(k, "tool_calls WHERE state = 'done'"), 2);
+	assert_int_equal(count(k, "turn_messages WHERE role = 'tool'"), 3);
+}
+
 static const struct asked {
-	enum policy_action rule;
+	enum policy_verdict rule;
 	const char *answers, *call_state, *decision, *decider, *result;
 	int asked, ran;
 } asks[] = {
-	{ POLICY_ALLOW, "", "done", "allow", "policy", "echo says {}", 0, 1 },
-	{ POLICY_ASK, "y", "done", "approved", "tester", "echo says {}", 1, 1 },
-	{ POLICY_ASK, "n", "denied", "denied", "tester", "refused by the user", 1, 0 },
-	{ POLICY_ASK, "t", "denied", "expired", "tester", "nobody answered", 1, 0 },
-	{ POLICY_DENY, "", "denied", "deny", "policy", "refused permanently", 0, 0 },
+	{ VERDICT_ALLOW, "", "done", "allow", "policy", "echo says {}", 0, 1 },
+	{ VERDICT_ASK, "y", "done", "approved", "tester", "echo says {}", 1, 1 },
+	{ VERDICT_ASK, "n", "denied", "denied", "tester", "refused by the user", 1, 0 },
+	{ VERDICT_ASK, "t", "denied", "expired", "tester", "nobody answered", 1, 0 },
+	{ VERDICT_DENY, "", "denied", "deny", "policy", "refused permanently", 0, 0 },
 };
 
 static void a_call_runs_only_when_rules_and_people_allow_it(void **state)
@@ -259,7 +293,7 @@ static void a_call_runs_only_when_rules_and_people_allow_it(void **state)
 		const struct asked *c = &asks[i];
 		struct agent_world *k;
 		(void)agent_world_setup((void **)&k);
-		k->rules[0] = (struct policy_rule_cfg){ S("echo"), c->rule };
+		k->rules[0] = (struct policy_rule){ S("echo"), c->rule };
 		k->cfg.policy.n = 1;
 		k->answers = c->answers;
 		aw_says(k, "c:echo {}");
@@ -280,7 +314,7 @@ static void without_an_approver_nothing_that_asks_runs(void **state)
 {
 	struct agent_world *k = *state;
 
-	k->rules[0] = (struct policy_rule_cfg){ S("*"), POLICY_ASK };
+	k->rules[0] = (struct policy_rule){ S("*"), VERDICT_ASK };
 	k->cfg.policy.n = 1;
 	k->io.approver = NULL;
 	aw_says(k, "c:echo {}");
@@ -423,12 +457,13 @@ static const struct end {
 	  "note",
 	  "The model refused the request",
 	  "This turn failed" },
-	{ { "c:missing {}", "4:no" },
+	/* What the gate kept has not run. */
+	{ { "c:missing {}|echo [1]|grow {}", "4:no" },
 	  CANCEL_USER,
 	  "failed",
-	  "note",
+	  "none",
 	  "The model refused the request",
-	  "missing {}: failed" },
+	  "" },
 };
 
 static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
@@ -440,6 +475,8 @@ static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
 		(void)agent_world_setup((void **)&k);
 		print_message("  %s\n", c->says[0]);
 		k->why = c->why;
+		k->rules[0] = (struct policy_rule){ S("grow"), VERDICT_DENY };
+		k->cfg.policy.n = 1;
 		for (int n = 0; c->says[n]; n++)
 			if (c->says[n][0] == '*')
 				aw_fires(k);
@@ -698,7 +735,8 @@ static void a_turn_that_can_be_written_no_more_is_left_to_be_given_back(void **s
 	atomic_store(&full_writes, 0);
 	assert_int_equal(rc, E_FULL);
 	assert_text(aw_state(k), "running");
-	assert_int_equal(count(k, "tool_calls WHERE state = 'running'"), 2);
+	assert_text(world_text(k->w, "SELECT state FROM tool_calls WHERE name = 'odd'"),
+		    "running");
 	struct tx tx = world_begin(k->w);
 	ok(k->w, store_turn_release(&tx, k->t.id, &k->w->e));
 	world_commit(k->w, &tx);
@@ -714,6 +752,7 @@ int main(void)
 		TEST(the_next_turn_sends_what_was_sent_before_byte_for_byte),
 		TEST(calls_of_a_round_run_side_by_side_and_results_keep_their_order),
 		TEST(more_calls_than_threads_all_run),
+		TEST(without_threads_calls_run_one_after_the_other),
 		cmocka_unit_test(a_call_runs_only_when_rules_and_people_allow_it),
 		TEST(without_an_approver_nothing_that_asks_runs),
 		cmocka_unit_test(a_cap_ends_tool_use_and_a_reply_comes),

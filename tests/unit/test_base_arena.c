@@ -129,6 +129,7 @@ static void texts_are_copied_with_a_nul_behind(void **state)
 	assert_int_equal(s.n, 4);
 	assert_string_equal(arena_cat(&a, (str){ 0 }, S("x")).p, "x");
 	assert_string_equal(arena_cat(&a, S("x"), (str){ 0 }).p, "x");
+	assert_string_equal(arena_lower(&a, S("aB[Z\xc3\x84")).p, "ab[z\xc3\x84");
 	s = arena_fmt(&a, "%d-%.*s-%s", 42, STRF(S("mid")), "end");
 	assert_string_equal(s.p, "42-mid-end");
 	assert_int_equal(s.n, strlen("42-mid-end"));

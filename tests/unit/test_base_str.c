@@ -176,6 +176,27 @@ static void shell_patterns_match_the_whole_text(void **state)
 }
 
 /* Exponential matchers would be at this until the end of time. */
+static void a_hash_is_fnv_1a_and_can_go_on(void **state)
+{
+	assert_true(str_hash(STR_HASH, S("")) == UINT64_C(0xcbf29ce484222325));
+	assert_true(str_hash(STR_HASH, S("a")) == UINT64_C(0xaf63dc4c8601ec8c));
+	assert_true(str_hash(STR_HASH, S("foobar")) == UINT64_C(0x85944171f73967e8));
+	assert_true(str_hash(str_hash(STR_HASH, S("foo")), S("bar")) ==
+		    str_hash(STR_HASH, S("foobar")));
+}
+
+static void only_hexadecimal_digits_have_a_value(void **state)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+
+	for (int c = 0; c < 256; c++) {
+		const char *at = c ? strchr(digits, c) : NULL;
+		int is = at ? (int)(at - digits) : -1;
+
+		assert_int_equal(str_hex((char)c), is > 15 ? is - 6 : is);
+	}
+}
+
 static void a_hostile_pattern_ends(void **state)
 {
 	char pattern[401], s[4001];
@@ -198,6 +219,8 @@ int main(void)
 		cmocka_unit_test(a_text_is_cut_at_a_separator),
 		cmocka_unit_test(only_whole_decimal_numbers_are_read),
 		cmocka_unit_test(shell_patterns_match_the_whole_text),
+		cmocka_unit_test(a_hash_is_fnv_1a_and_can_go_on),
+		cmocka_unit_test(only_hexadecimal_digits_have_a_value),
 		cmocka_unit_test(a_hostile_pattern_ends),
 	};
 

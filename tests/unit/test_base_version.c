@@ -22,6 +22,8 @@ static void the_version_is_that_of_the_file(void **state)
 	(void)fclose(f);
 	line[strcspn(line, "\n")] = 0;
 	assert_string_equal(version_text(), line);
+	assert_true(strlen(version_commit()) >= 7);
+	assert_true(strlen(version_date()) >= 7);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/internal.h"
+#include "cli/cli.h"
 
 /* What the command saw. */
 static struct {
@@ -178,19 +178,14 @@ static void help_goes_to_standard_output(void **state)
 
 static void every_command_of_ours_has_an_example(void **state)
 {
-	static const struct cmd *const ours[] = { &cmd_version, &cmd_config, &cmd_init };
+	static const struct cmd *const ours[] = { &cmd_run,      &cmd_chat,   &cmd_prompt,
+						  &cmd_tools,    &cmd_config, &cmd_init,
+						  &cmd_sessions, &cmd_status, &cmd_version };
 
 	for (size_t i = 0; i < COUNT(ours); i++) {
-		assert_non_null(strstr(ours[i]->usage, "Example: "));
+		assert_non_null(strstr(ours[i]->usage, "\nexample:\n  "));
 		assert_non_null(strstr(ours[i]->usage, ours[i]->name));
 	}
-}
-
-static void the_build_stamped_its_version(void **state)
-{
-	assert_true(gantry_version[0] >= '0' && gantry_version[0] <= '9');
-	assert_true(strlen(gantry_commit) >= 7);
-	assert_true(strlen(gantry_date) >= 7);
 }
 
 int main(void)
@@ -201,7 +196,6 @@ int main(void)
 		cmocka_unit_test(wrong_usage_is_one_line_and_exits_2),
 		cmocka_unit_test(help_goes_to_standard_output),
 		cmocka_unit_test(every_command_of_ours_has_an_example),
-		cmocka_unit_test(the_build_stamped_its_version),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

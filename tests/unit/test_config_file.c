@@ -201,10 +201,9 @@ static void faults_of_a_file_are_told_with_their_place(void **state)
 		SCOPED(arena_free) struct arena a = { 0 };
 		SCOPED(loaded_free) struct loaded l;
 		struct config_opt opt = { .path = put(&a, "c.yaml", file_faults[i].yaml),
-					  .channel = "stdio",
 					  .need = CONFIG_ALL };
 
-		load(&l, &opt, VARS(FILLED));
+		load_stdio(&l, &opt, VARS(FILLED));
 		if (l.rc != E_INVAL || l.problems.n != 1 ||
 		    !strstr(l.problems.text.p, file_faults[i].problem))
 			fail_msg("%s: %zu: %s", file_faults[i].yaml, l.problems.n,
@@ -420,16 +419,14 @@ static void flags_win_over_everything(void **state)
 	SCOPED(loaded_free) struct loaded l;
 	struct config_opt opt = { .path = put(&a, "c.yaml", "log: {level: warn}\n"),
 				  .log_level = "Error",
-				  .channel = "stdio",
 				  .need = CONFIG_ALL };
 
-	load(&l, &opt, VARS(FILLED, "GANTRY_LOG_LEVEL=debug"));
+	load_stdio(&l, &opt, VARS(FILLED, "GANTRY_LOG_LEVEL=debug"));
 	assert_int_equal(l.rc, OK);
 	assert_string_equal(l.c->log.level.p, "error");
-	assert_string_equal(l.c->gateway.channel.p, "stdio");
 	loaded_free(&l);
 	opt.log_level = "loud";
-	load(&l, &opt, VARS(FILLED));
+	load_stdio(&l, &opt, VARS(FILLED));
 	assert_string_equal(l.problems.text.p,
 			    "--log-level: must be one of: debug, info, warn, error\n");
 }

@@ -13,7 +13,7 @@
 
 static struct config *loaded(struct arena *a, char **vars)
 {
-	struct config_opt opt = { .need = CONFIG_ALL, .channel = "stdio" };
+	struct config_opt opt = { .need = CONFIG_ALL };
 	struct env env = env_copy(a, vars);
 	struct config_problems problems;
 	struct config *c = NULL;
@@ -23,7 +23,7 @@ static struct config *loaded(struct arena *a, char **vars)
 	return c;
 }
 
-#define COMMON "LLM_BASE_URL=http://h", "LLM_MODEL=m"
+#define COMMON "CHANNEL=stdio", "LLM_BASE_URL=http://h", "LLM_MODEL=m"
 
 static void reloadable_options_are_taken_and_the_others_kept(void **state)
 {

@@ -15,9 +15,9 @@
 
 #define LLM "LLM_BASE_URL=http://h/v1", "LLM_API_KEY=key123", "LLM_MODEL=m"
 
-static const struct config_opt chat = { .channel = "stdio", .need = CONFIG_ALL };
+static const struct config_opt chat = { .need = CONFIG_ALL };
 
-static void seed_one_environment_gives_its_defaults(void **state)
+static void env_mode_has_its_own_defaults(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
 	const struct config *c;
@@ -238,16 +238,16 @@ static void a_key_may_come_from_a_mounted_file(void **state)
 	const char *path = arena_fmt(&a, "%s/key", home).p;
 
 	assert_int_equal(file_create(path, S("key-from-file\n"), 0600, NULL), OK);
-	load(&l, &chat,
-	     VARS("LLM_BASE_URL=http://h", "LLM_MODEL=m", "DATA_DIR=$H",
-		  "LLM_API_KEY_FILE=$H/key"));
+	load_stdio(&l, &chat,
+		   VARS("LLM_BASE_URL=http://h", "LLM_MODEL=m", "DATA_DIR=$H",
+			"LLM_API_KEY_FILE=$H/key"));
 	assert_int_equal(l.rc, OK);
 	assert_string_equal(l.c->model.api_key.p, "key-from-file");
 	assert_int_equal(l.c->secrets_n, 1);
 	loaded_free(&l);
-	load(&l, &chat,
-	     VARS("LLM_BASE_URL=http://h", "LLM_MODEL=m", "DATA_DIR=$H",
-		  "LLM_API_KEY_FILE=$H/nokey"));
+	load_stdio(&l, &chat,
+		   VARS("LLM_BASE_URL=http://h", "LLM_MODEL=m", "DATA_DIR=$H",
+			"LLM_API_KEY_FILE=$H/nokey"));
 	assert_true(str_starts(l.problems.text, S("LLM_API_KEY_FILE: ")));
 }
 
@@ -255,9 +255,9 @@ static void what_is_not_used_yet_is_named_when_set(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
 
-	load(&l, &chat,
-	     VARS(LLM, "DATA_DIR=$H", "CRON_TZ=UTC", "GANTRY_WATCH_MAX=3", "SPARK_QTY=2-3",
-		  "GANTRY_LOG_LEVL=debug"));
+	load_stdio(&l, &chat,
+		   VARS(LLM, "DATA_DIR=$H", "CRON_TZ=UTC", "GANTRY_WATCH_MAX=3",
+			"SPARK_QTY=2-3", "GANTRY_LOG_LEVL=debug"));
 	assert_int_equal(l.rc, OK);
 	assert_int_equal(l.c->warnings.n, 3);
 	assert_string_equal(l.c->warnings.v[0].p,
@@ -272,9 +272,9 @@ static void proxies_come_from_the_process_in_either_case(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
 
-	load(&l, &chat,
-	     VARS(LLM, "DATA_DIR=$H", "HTTPS_PROXY=http://u:longpass@up:1",
-		  "https_proxy=", "no_proxy=a,b", "NO_PROXY=c"));
+	load_stdio(&l, &chat,
+		   VARS(LLM, "DATA_DIR=$H", "HTTPS_PROXY=http://u:longpass@up:1",
+			"https_proxy=", "no_proxy=a,b", "NO_PROXY=c"));
 	assert_int_equal(l.rc, OK);
 	assert_string_equal(l.c->http.https_proxy.p, "http://u:longpass@up:1");
 	assert_string_equal(l.c->http.no_proxy.p, "a,b");
@@ -286,7 +286,7 @@ static void openai_timeout_also_raises_the_limit_of_the_whole(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
 
-	load(&l, &chat, VARS(LLM, "DATA_DIR=$H"));
+	load_stdio(&l, &chat, VARS(LLM, "DATA_DIR=$H"));
 	assert_int_equal(l.c->model.connect_ms, 10000);
 	assert_int_equal(l.c->model.first_token_ms, 120000);
 	assert_int_equal(l.c->model.idle_ms, 60000);
@@ -295,9 +295,9 @@ static void openai_timeout_also_raises_the_limit_of_the_whole(void **state)
 	assert_int_equal(l.c->mcp.line_max, 16 << 20);
 	assert_false(l.c->model.has_temperature);
 	loaded_free(&l);
-	load(&l, &chat,
-	     VARS(LLM, "DATA_DIR=$H", "GANTRY_OPENAI_TIMEOUT=15m",
-		  "GANTRY_AGENT_TEMPERATURE=0"));
+	load_stdio(&l, &chat,
+		   VARS(LLM, "DATA_DIR=$H", "GANTRY_OPENAI_TIMEOUT=15m",
+			"GANTRY_AGENT_TEMPERATURE=0"));
 	assert_int_equal(l.c->model.total_ms, 900000);
 	assert_true(l.c->model.has_temperature);
 }
@@ -311,7 +311,7 @@ static void without_data_only_a_person_gets_their_own_directories(void **state)
 
 	if (dir_writable("/data"))
 		skip();
-	load(&l, &opt, VARS(LLM));
+	load_stdio(&l, &opt, VARS(LLM));
 	assert_int_equal(l.rc, E_INVAL);
 	assert_string_equal(
 		l.problems.text.p,
@@ -319,19 +319,20 @@ static void without_data_only_a_person_gets_their_own_directories(void **state)
 		"set DATA_DIR\n");
 	loaded_free(&l);
 	opt.terminal = true;
-	load(&l, &opt, VARS(LLM));
+	load_stdio(&l, &opt, VARS(LLM));
 	assert_int_equal(l.rc, OK);
 	assert_string_equal(l.c->store.dsn.p,
 			    arena_fmt(&l.a, "%s/.local/share/gantry/gantry.db", home).p);
 	loaded_free(&l);
-	load(&l, &opt, VARS(LLM, "XDG_DATA_HOME=/x/y", "XDG_CONFIG_HOME=$H/none"));
+	load_stdio(&l, &opt, VARS(LLM, "XDG_DATA_HOME=/x/y", "XDG_CONFIG_HOME=$H/none"));
 	assert_string_equal(l.c->store.data_dir.p, "/x/y/gantry");
 	assert_string_equal(l.c->agent.persona_dir.p,
 			    arena_fmt(&l.a, "%s/none/gantry/persona", home).p);
 	assert_string_equal(l.c->mcp.manifest.p,
 			    arena_fmt(&l.a, "%s/none/gantry/mcp.toml", home).p);
 	loaded_free(&l);
-	load(&l, &chat, VARS(LLM, "GANTRY_STORAGE_DSN=$H/x.db")); /* /data is not asked then */
+	load_stdio(&l, &chat,
+		   VARS(LLM, "GANTRY_STORAGE_DSN=$H/x.db")); /* /data is not asked then */
 	assert_int_equal(l.rc, OK);
 	assert_string_equal(l.c->store.data_dir.p, home);
 }
@@ -342,8 +343,8 @@ static void relative_and_home_paths_become_absolute(void **state)
 	char cwd[4096];
 
 	assert_non_null(getcwd(cwd, sizeof(cwd)));
-	load(&l, &chat,
-	     VARS(LLM, "DATA_DIR=~/d", "PERSONA_DIR=./deploy/persona", "MCP_MANIFEST=~"));
+	load_stdio(&l, &chat,
+		   VARS(LLM, "DATA_DIR=~/d", "PERSONA_DIR=./deploy/persona", "MCP_MANIFEST=~"));
 	assert_int_equal(l.rc, OK);
 	assert_string_equal(l.c->store.data_dir.p, arena_fmt(&l.a, "%s/d", home).p);
 	assert_string_equal(l.c->agent.persona_dir.p,
@@ -351,7 +352,7 @@ static void relative_and_home_paths_become_absolute(void **state)
 	assert_string_equal(l.c->mcp.manifest.p, home);
 	assert_false(l.c->mcp.manifest_optional);
 	loaded_free(&l);
-	load(&l, &chat, VARS(LLM, "DATA_DIR=~bob/x"));
+	load_stdio(&l, &chat, VARS(LLM, "DATA_DIR=~bob/x"));
 	assert_non_null(strstr(l.problems.text.p, "DATA_DIR: ~user is not supported"));
 }
 
@@ -372,9 +373,9 @@ static void impossible_places_are_named(void **state)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		SCOPED(loaded_free) struct loaded l;
 
-		load(&l, &chat,
-		     VARS(LLM, rows[i].var,
-			  strncmp(rows[i].var, "DATA", 4) ? "DATA_DIR=/tmp" : "X="));
+		load_stdio(&l, &chat,
+			   VARS(LLM, rows[i].var,
+				strncmp(rows[i].var, "DATA", 4) ? "DATA_DIR=/tmp" : "X="));
 		assert_int_equal(l.rc, E_INVAL);
 		assert_string_equal(l.problems.text.p, rows[i].problem);
 	}
@@ -416,7 +417,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, make_home, remove_home)
 	const struct CMUnitTest tests[] = {
-		T(seed_one_environment_gives_its_defaults),
+		T(env_mode_has_its_own_defaults),
 		T(variables_are_understood_or_refused_by_name),
 		T(everything_wrong_is_told_at_once),
 		T(telegram_needs_a_token_and_someone_to_answer),

@@ -50,7 +50,7 @@ static void every_option_is_explained_in_a_table_row(void **state)
 
 static struct config *loaded(struct arena *a, char **vars)
 {
-	struct config_opt opt = { .need = CONFIG_ALL, .channel = "stdio" };
+	struct config_opt opt = { .need = CONFIG_ALL };
 	struct env env = env_copy(a, vars);
 	struct config_problems problems;
 	struct config *c = NULL;
@@ -64,7 +64,7 @@ static void shown_yaml_can_be_read_and_holds_no_secret(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct config *c = loaded(
-		&a, (char *[]){ "HOME=/root", "DATA_DIR=/tmp/x, y",
+		&a, (char *[]){ "HOME=/root", "CHANNEL=stdio", "DATA_DIR=/tmp/x, y",
 				"LLM_BASE_URL=http://u:hunter2@h/v1", "LLM_API_KEY=sk-secret",
 				"LLM_MODEL=a: b", "TELEGRAM_BOT_TOKEN=123:tok",
 				"https_proxy=http://u:proxypass@h", "CRON_TZ=UTC",
@@ -99,7 +99,7 @@ static void an_old_name_is_shown_as_the_new_one(void **state)
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct config *c = loaded(&a, (char *[]){ "GANTRY_STORAGE_PATH=/tmp/old.db",
 						  "LLM_BASE_URL=http://h", "LLM_NO_KEY=yes",
-						  "LLM_MODEL=m", NULL });
+						  "LLM_MODEL=m", "CHANNEL=stdio", NULL });
 	struct buf b = buf_in(&a, 1 << 20);
 
 	config_show(&b, c);
@@ -112,7 +112,8 @@ static void unset_secrets_say_so(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct config *c = loaded(&a, (char *[]){ "DATA_DIR=/tmp", "LLM_BASE_URL=http://h",
-						  "LLM_NO_KEY=yes", "LLM_MODEL=m", NULL });
+						  "LLM_NO_KEY=yes", "LLM_MODEL=m",
+						  "CHANNEL=stdio", NULL });
 	struct buf b = buf_in(&a, 1 << 20);
 
 	config_show(&b, c);

@@ -108,6 +108,7 @@ static const struct {
 	{ "1500us", 2, "2ms" },
 	{ " 1s ", 1000, "1s" },
 	{ "1\xc2\xb5s", 0, "0s" },
+	{ "2000\xce\xbcs", 2, "2ms" }, /* the Greek letter, not the micro sign */
 	{ ".5s", 500, "500ms" },
 	{ "30", -1, NULL },
 	{ "s", -1, NULL },

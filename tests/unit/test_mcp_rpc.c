@@ -159,12 +159,14 @@ static void a_line_is_taken_for_what_it_is(void **state)
 		{ "{\"level\":\"info\",\"msg\":\"x\"}", MCP_FOREIGN },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"conte", MCP_FOREIGN },
 		{ "{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":{}}", MCP_FOREIGN },
-		{ "{\"jsonrpc\":\"2.0\",\"id\":1}", MCP_FOREIGN },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}", MCP_FOREIGN },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1}", MCP_ANSWER },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":null}", MCP_ANSWER },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"x\"}}",
 		  MCP_FOREIGN },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", MCP_FOREIGN },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"ping\"}", MCP_FOREIGN },
-		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"x\"}", MCP_FOREIGN },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"x\"}", MCP_ANSWER },
 		{ " {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null} ", MCP_ANSWER },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{}}", MCP_ANSWER },
 		{ "{\"result\":{},\"id\":1,\"jsonrpc\":\"2.0\"}", MCP_ANSWER },
@@ -184,15 +186,68 @@ static void a_line_is_taken_for_what_it_is(void **state)
 	}
 }
 
+static void an_answer_always_has_a_result_or_an_error(void **state)
+{
+	static const struct {
+		const char *line;
+		bool result, error;
+	} rows[] = {
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":null}", true, false },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null,\"error\":{}}", true, true },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"gone\"}", false, true },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":null}", false, true },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1}", false, true },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct mcp_msg m;
+
+		mcp_rpc_read(&m, &a, str_of(rows[i].line));
+		if (m.kind != MCP_ANSWER || !!m.result != rows[i].result ||
+		    !!m.error != rows[i].error)
+			fail_msg("%s: result %d, error %d", rows[i].line, !!m.result,
+				 !!m.error);
+	}
+}
+
+static void an_answer_nested_too_deeply_is_told_from_noise(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct buf b = buf_in(&a, 100000);
+	struct mcp_msg m;
+	int64_t id = 0;
+
+	buf_add(&b, S("{\"jsonrpc\":\"2.0\",\"id\":31,\"result\":"));
+	for (int i = 0; i < 10000; i++)
+		buf_add(&b, S("["));
+	for (int i = 0; i < 10000; i++)
+		buf_add(&b, S("]"));
+	buf_add(&b, S("}"));
+	mcp_rpc_read(&m, &a, buf_str(&b));
+	assert_int_equal(m.kind, MCP_DEEP);
+
+	struct mcp_line line = { .text = buf_str(&b), .tail = buf_str(&b) };
+	assert_int_equal(mcp_rpc_lost(&line, &id), MCP_LOST_ONE);
+	assert_int_equal(id, 31);
+}
+
 static void only_integers_are_ids_of_ours(void **state)
 {
-	struct json i = { .type = JSON_INT, .i = 5 }, s = { .type = JSON_STRING, .s = S("5") };
+	struct json i = { .type = JSON_INT, .i = 5 }, s = { .type = JSON_STRING, .s = S("5") },
+		    whole = { .type = JSON_REAL, .d = 6.0 },
+		    part = { .type = JSON_REAL, .d = 6.5 },
+		    huge = { .type = JSON_REAL, .d = 1e300 };
 	int64_t id = 0;
 
 	assert_true(mcp_rpc_own_id(&i, &id));
 	assert_int_equal(id, 5);
 	assert_false(mcp_rpc_own_id(&s, &id));
 	assert_false(mcp_rpc_own_id(NULL, &id));
+	assert_false(mcp_rpc_own_id(&part, &id));
+	assert_false(mcp_rpc_own_id(&huge, &id));
+	assert_true(mcp_rpc_own_id(&whole, &id));
+	assert_int_equal(id, 6);
 }
 
 static void messages_are_one_line_each(void **state)
@@ -225,6 +280,8 @@ int main(void)
 		cmocka_unit_test(a_line_of_exactly_the_limit_is_kept),
 		cmocka_unit_test(the_id_of_a_cut_answer_is_found_at_either_end),
 		cmocka_unit_test(a_line_is_taken_for_what_it_is),
+		cmocka_unit_test(an_answer_always_has_a_result_or_an_error),
+		cmocka_unit_test(an_answer_nested_too_deeply_is_told_from_noise),
 		cmocka_unit_test(only_integers_are_ids_of_ours),
 		cmocka_unit_test(messages_are_one_line_each),
 	};

@@ -195,9 +195,9 @@ static void an_unknown_name_is_answered_and_a_mistaken_one_repaired(void **state
 	assert_true(str_eq(call.requested, S("A__Safe")));
 }
 
-static const struct policy_rule_cfg rules[] = {
-	{ S("a__*"), POLICY_DENY },
-	{ S("z__*"), POLICY_ASK },
+static const struct policy_rule rules[] = {
+	{ S("a__*"), VERDICT_DENY },
+	{ S("z__*"), VERDICT_ASK },
 };
 static const struct policy_cfg policy = { rules, 2, .approval_timeout_ms = 90000 };
 

@@ -75,7 +75,9 @@ class Gantry:
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8",
                "LLM_BASE_URL": self.model.url, "LLM_API_KEY": KEY, "LLM_MODEL": "test-model",
                "CHANNEL": "stdio", "PERSONA_DIR": str(self.persona), "DATA_DIR": str(self.data),
-               "MCP_MANIFEST": str(self.manifest), "LOG_LEVEL": "debug"}
+               "MCP_MANIFEST": str(self.manifest), "LOG_LEVEL": "debug",
+               # A loaded machine starts the fake servers slowly.
+               "GANTRY_MCP_TURN_WAIT": "60s"}
         env.update({k: os.environ[k] for k in PASSED_ON if k in os.environ})
         env.update(self.settings)
         env.update(more)
