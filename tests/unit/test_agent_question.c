@@ -149,7 +149,6 @@ static void a_rule_that_denies_meanwhile_wins(void **state)
 	ok(k->w, tools_open(&k->tools, &tools, &k->w->e));
 	struct agent_opt opt = { .cfg = &k->cfg,
 				 .store = k->w->s,
-				 .version = "test",
 				 .model = k->model,
 				 .tools = k->tools };
 	ok(k->w, agent_open(&k->agent, &opt, &k->w->e));
