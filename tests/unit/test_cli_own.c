@@ -28,7 +28,9 @@ static int render(struct channel *self, const struct outbox_row *row, struct are
 		  struct piece_new **out, size_t *n, struct err *e)
 {
 	*out = NEW(a, struct piece_new);
-	**out = (struct piece_new){ S("send"), row->text, row->text };
+	**out = (struct piece_new){ .method = S("send"),
+				    .body = row->text,
+				    .plain = row->text };
 	*n = 1;
 	return OK;
 }
@@ -41,8 +43,9 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	*out = (struct send_result){ .end = SEND_OK };
 }
 
-static void live(struct channel *self, str address, enum live_kind kind, str text)
+static void live(struct channel *self, str turn_id, str address, enum live_kind kind, str text)
 {
+	(void)turn_id;
 }
 
 static int setup(void **state)
