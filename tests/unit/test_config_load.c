@@ -386,10 +386,10 @@ static void groups_are_read_with_their_own_lists(void **state)
 	SCOPED(loaded_free) struct loaded l;
 	const struct telegram_cfg *t;
 
-	load(&l, &chat,
-	     VARS(LLM, "DATA_DIR=$H", "TELEGRAM_ALLOWED_USERS=1, 9007199254740993",
-		  "GANTRY_CHANNELS_TELEGRAM_GROUPS={\"-1009007199254740993\": {}, "
-		  "\"*\": {require_mention: no, allow_from: [5, 9007199254740995]}}"));
+	load_stdio(&l, &chat,
+		   VARS(LLM, "DATA_DIR=$H", "TELEGRAM_ALLOWED_USERS=1, 9007199254740993",
+			"GANTRY_CHANNELS_TELEGRAM_GROUPS={\"-1009007199254740993\": {}, "
+			"\"*\": {require_mention: no, allow_from: [5, 9007199254740995]}}"));
 	assert_int_equal(l.rc, OK);
 	t = &l.c->telegram;
 	assert_int_equal(t->allow_from.v[1], 9007199254740993);
@@ -407,7 +407,7 @@ static void without_a_file_groups_need_no_mention(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
 
-	load(&l, &chat, VARS(LLM, "DATA_DIR=$H"));
+	load_stdio(&l, &chat, VARS(LLM, "DATA_DIR=$H"));
 	assert_int_equal(l.c->telegram.groups_n, 1);
 	assert_true(l.c->telegram.groups[0].any);
 	assert_false(l.c->telegram.groups[0].require_mention);
