@@ -22,6 +22,9 @@ struct turn_io {
 	void (*on_trace)(void *arg, str line); /* any thread */
 	void (*on_outbox)(void *arg); /* a row was added before the turn's end */
 	struct approver *approver;
+	/* Follow-ups join the turn: told with which token a request to the model can be ended
+	 * for one, and with NULL that it is over.  NULL: they wait for the turn's end. */
+	void (*on_request)(void *arg, struct cancel *token);
 	bool parks; /* questions are rows, and the turn is parked until they are answered */
 };
 

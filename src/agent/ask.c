@@ -229,27 +229,49 @@ static int take(struct run *r, struct arena *ra, const struct model_reply *reply
 	return OK;
 }
 
-static void add_note(struct run *r, struct arena *ra, struct model_msg **msgs, size_t *n)
+/* History, the turn's rows, and what is said for this request only. */
+static struct message *rows_to_send(struct run *r, struct arena *ra, size_t *n)
 {
+	struct message *rows = run_all_rows(r, ra, n);
 	str note = r->nudge.n ? r->nudge : r->landing ? S(NOTE_LANDING) : (str){ 0 };
 
-	if (!note.n)
-		return;
-	struct model_msg *v = NEWN(ra, struct model_msg, *n + 1);
-	memcpy(v, *msgs, *n * sizeof *v);
-	struct model_msg *last = &v[*n - 1];
-	struct json *sent;
-	if (str_eq(last->role, S("user")) && json_read(&sent, ra, last->wire, NULL) == OK) {
-		/* Two user messages in a row are refused by some: join them.  What was sent
-		 * stays as it was, its context with it. */
-		last->wire = model_user_wire(ra, arena_fmt(ra, "%.*s\n\n%.*s",
-							   STRF(json_str(sent, "content")),
-							   STRF(note)));
-	} else {
-		v[(*n)++] = (struct model_msg){ .role = S("user"),
-						.wire = model_user_wire(ra, note) };
-	}
-	*msgs = v;
+	if (note.n)
+		rows[(*n)++] = (struct message){ .seq = INT64_MAX,
+						 .round = INT64_MAX,
+						 .turn_id = r->t->id,
+						 .role = S("user"),
+						 .wire = model_user_wire(ra, note),
+						 .text = note };
+	return rows;
+}
+
+/* A request that a follow-up may end, without ending the turn.  *steered: it did. */
+static int complete(struct run *r, const struct model_req *req, struct arena *ra,
+		    struct model_reply *reply, struct model_failure *fail, bool *steered,
+		    struct err *e)
+{
+	SCOPED(cancel_done) struct cancel token = { .fd = -1 };
+	const struct turn_io *io = r->io;
+	int64_t ready = 0;
+	int rc;
+
+	*steered = false;
+	if (!io || !io->on_request)
+		return model_complete(r->ag->opt.model, req, ra, reply, fail, r->token, e);
+	if ((rc = cancel_init(&token, r->token, 0, e)) < 0)
+		return rc;
+	io->on_request(io->arg, &token);
+	/* What was committed before somebody could fire the token is asked for; what comes later
+	 * fires it. */
+	rc = store_inbox_joinable(r->ag->opt.store, r->t->session.id, &ready, e);
+	if (rc == OK && ready > 0)
+		cancel_fire(&token, CANCEL_USER);
+	if (rc == OK)
+		rc = model_complete(r->ag->opt.model, req, ra, reply, fail, &token, e);
+	io->on_request(io->arg, NULL);
+	*steered = rc == E_CANCELED && cancel_reason(r->token) == CANCEL_NONE &&
+		   cancel_reason(&token) != CANCEL_NONE;
+	return rc;
 }
 
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e)
@@ -262,11 +284,10 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 
 	if ((rc = run_fit(r, ra, e)) < 0)
 		return rc;
-	struct message *rows = run_all_rows(r, ra, &rows_n);
+	struct message *rows = rows_to_send(r, ra, &rows_n);
 	if ((rc = prompt_messages_with(ra, rows, rows_n, r->images, r->images_n, &msgs, &n,
 				       e)) < 0)
 		return rc;
-	add_note(r, ra, &msgs, &n);
 	struct model_req req = {
 		.system = r->system,
 		.msgs = msgs,
@@ -280,10 +301,15 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 		.arg = &live,
 	};
 	int64_t began = clock_mono_ms(), began_at = clock_now_ms();
-	rc = model_complete(r->ag->opt.model, &req, ra, &reply, fail, r->token, e);
+	bool steered;
+	rc = complete(r, &req, ra, &reply, fail, &steered, e);
 	int64_t ms = clock_mono_ms() - began;
 	r->perf.model_ms += ms;
 	note_model_row(r, &reply, rc < 0 ? model_kind_word(fail->kind) : NULL, began_at, ms);
+	if (steered) {
+		*fail = (struct model_failure){ 0 };
+		return OK; /* the next pass takes in what came */
+	}
 	if (rc < 0)
 		return rc;
 	count_usage(r, &reply, prompt_tokens(msgs, n) + r->set_tokens);

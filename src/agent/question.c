@@ -11,7 +11,7 @@
 
 #define QUESTION_MAX 65536 /* bytes shown; a channel sends a long one as a file */
 
-static int add(struct run *r, const struct approval *p, struct err *e)
+static int add_row(struct run *r, const struct approval *p, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	char id[ID_LONG_LEN + 1];
@@ -20,10 +20,22 @@ static int add(struct run *r, const struct approval *p, struct err *e)
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = store_approval_add(&tx, p, id, e)) < 0 || (rc = store_commit(&tx, e)) < 0)
 		return rc;
+	log_info("approval.asked", "id=%s tool=%.*s", id, STRF(p->tool));
+	return OK;
+}
+
+static int add(struct run *r, const struct approval *p, struct err *e)
+{
+	int rc;
+
+	do
+		rc = add_row(r, p, e);
+	while (run_await_room(r, rc, e));
+	if (rc < 0)
+		return rc;
 	r->waits = true;
 	if (r->io->on_outbox)
 		r->io->on_outbox(r->io->arg);
-	log_info("approval.asked", "id=%s tool=%.*s", id, STRF(p->tool));
 	return OK;
 }
 

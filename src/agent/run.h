@@ -81,6 +81,9 @@ int run_question(struct run *r, const struct tool_spec *spec, struct call *call,
 /* Give the worker back until an answer comes, unless one came meanwhile. */
 int run_park(struct run *r, struct err *e) MUSTUSE;
 
+/* join.c: messages that came meanwhile become part of the turn; *joined: there were any. */
+int run_join(struct run *r, bool *joined, struct err *e) MUSTUSE;
+
 /* The tool message of a result, with the budget note where one is due. */
 str run_result_wire(const struct run *r, struct arena *ra, const struct call *call, bool last);
 

@@ -180,6 +180,9 @@ static int pass(struct run *r, struct model_failure *fail, struct err *e)
 		return rc;
 	if (unfinished(r))
 		return run_calls(r, &ra, e);
+	bool joined;
+	if ((rc = run_join(r, &joined, e)) < 0 || joined)
+		return rc; /* the next pass reads the rows again */
 	if (r->landing == LAND_NO)
 		r->landing = caps(r);
 	rc = run_ask(r, &ra, fail, e);

@@ -80,6 +80,8 @@ struct policy_cfg {
 struct gateway_cfg {
 	str channel; /* telegram, stdio */
 	int64_t max_turns, grace_ms;
+	int64_t waiting_notice; /* ready rows of a session before a notice */
+	str followup; /* wait, steer */
 };
 
 struct store_cfg {

@@ -240,9 +240,26 @@ static void *clock_main(void *arg)
 }
 
 /* What the channel may ask of us. */
+static void steer(struct gateway *d)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct err e = { 0 };
+	str *ids;
+	size_t n;
+
+	if (store_turn_joinable(d->g->store, &a, &ids, &n, &e) < 0)
+		return; /* it joins before the turn's next request, or comes after it */
+	for (size_t i = 0; i < n; i++)
+		turns_steer(&d->g->turns, ids[i]);
+}
+
 static void up_inbox(void *arg)
 {
-	bell_ring(&((struct gateway *)arg)->g->inbox);
+	struct gateway *d = arg;
+
+	if (d->work.steer)
+		steer(d);
+	bell_ring(&d->g->inbox);
 }
 
 static void up_outbox(void *arg)
@@ -421,7 +438,8 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		.opt = opt,
 		.work = { .channel = opt->channel,
 			  .approver = opt->approver,
-			  .stream = opt->stream },
+			  .stream = opt->stream,
+			  .steer = str_eq(g->cfg->gateway.followup, S("steer")) },
 		.deliver = { .fd = -1 },
 	};
 	struct chan_up up = {

@@ -59,6 +59,24 @@ bool turns_fire(struct turns *t, str id, enum cancel_reason why)
 	return s != NULL;
 }
 
+void turns_request(struct turns *t, str id, struct cancel *token)
+{
+	pthread_mutex_lock(&t->lock);
+	struct turn_slot *s = id.n ? find(t, id) : NULL;
+	if (s)
+		s->request = token;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void turns_steer(struct turns *t, str id)
+{
+	pthread_mutex_lock(&t->lock);
+	struct turn_slot *s = id.n ? find(t, id) : NULL;
+	if (s && s->request)
+		cancel_fire(s->request, CANCEL_USER);
+	pthread_mutex_unlock(&t->lock);
+}
+
 void turns_fire_all(struct turns *t, enum cancel_reason why)
 {
 	pthread_mutex_lock(&t->lock);

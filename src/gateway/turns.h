@@ -20,6 +20,7 @@ struct turns {
 	struct turn_slot {
 		char id[ID_LEN + 1];
 		struct cancel *token; /* NULL: it does not run */
+		struct cancel *request; /* of its request to the model, NULL none */
 		bool lost;
 	} slot[TURNS_MAX];
 };
@@ -33,6 +34,11 @@ void turns_leave(struct turns *t, str id);
 
 /* Fire the turn's token; false when it does not run here. */
 bool turns_fire(struct turns *t, str id, enum cancel_reason why);
+
+/* The token of the request to the model that the turn is making, NULL none: a follow-up that
+ * joins the turn ends it. */
+void turns_request(struct turns *t, str id, struct cancel *token);
+void turns_steer(struct turns *t, str id);
 
 /* Fire all of them. */
 void turns_fire_all(struct turns *t, enum cancel_reason why);

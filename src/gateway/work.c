@@ -40,6 +40,13 @@ static void on_outbox(void *arg)
 	bell_ring(&s->g->outbox);
 }
 
+static void on_request(void *arg, struct cancel *token)
+{
+	const struct show *s = arg;
+
+	turns_request(&s->g->turns, s->turn_id, token);
+}
+
 /* Claim, turn and user message: one commit. */
 static int claim(struct engine *g, str only, struct arena *a, struct turn *t, struct err *e)
 {
@@ -116,6 +123,8 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 		done->row = t.rows_n ? t.rows[t.rows_n - 1].id : 0;
 	}
 	bool entered = turns_enter(&g->turns, t.id, &token);
+	if (entered && opt->steer)
+		io.on_request = on_request;
 	bell_ring(&g->inbox); /* one ring may stand for many rows: let another worker look */
 	catch_up(g, t.id, &token);
 	rc = agent_turn_run(g->agent, &t, &io, &token, e);

@@ -15,6 +15,7 @@ struct work_opt {
 	struct channel *channel; /* where live output goes and pieces are sent; NULL none */
 	struct approver *approver;
 	bool stream;
+	bool steer; /* follow-ups join the turn that runs */
 	const struct cancel *leave; /* ends the wait for room on the disk; NULL: the root */
 };
 

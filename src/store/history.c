@@ -161,7 +161,7 @@ static int past_messages(struct list *l, struct db *db, const struct past *p, st
 		return turn_messages(l, db, p->turn_id, a, e);
 	int rc = db_query(&r, db,
 			  "SELECT " COLUMNS " FROM turn_messages m WHERE m.turn_id = ?1 "
-			  "AND (m.round = 0 OR m.note = 1) ORDER BY m.round, m.idx",
+			  "AND (m.role = 'user' OR m.note = 1) ORDER BY m.round, m.idx",
 			  DB_ARGS(db_text(p->turn_id)), e);
 	return rc < 0 ? rc : read_messages(l, &r, a, e);
 }

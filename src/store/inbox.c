@@ -39,7 +39,7 @@ static int add_files(struct db *db, int64_t id, const struct inbox_new *row, str
 	return rc;
 }
 
-int inbox_files(struct tx *tx, struct inbox_row *row, struct arena *a, struct err *e)
+static int files_of(struct tx *tx, struct inbox_row *row, struct arena *a, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	struct attachment *list = NULL;
@@ -59,6 +59,38 @@ int inbox_files(struct tx *tx, struct inbox_row *row, struct arena *a, struct er
 		rc = OK;
 	}
 	row->files = list;
+	return rc;
+}
+
+int inbox_of_turn(struct tx *tx, str turn_id, bool fresh, struct arena *a,
+		  struct inbox_row **out, size_t *n, struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = db_query(&r, tx_db(tx),
+			  "SELECT id, channel, address, kind, sender, text, meta, reply_to, "
+			  "created_at_ms FROM inbox WHERE turn_id = ?1 "
+			  "AND (message_seq = 0 OR NOT ?2) ORDER BY id",
+			  DB_ARGS(db_text(turn_id), db_i64(fresh)), e);
+
+	*out = NULL;
+	*n = 0;
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		*out = LIST_ROOM(a, *out, *n);
+		(*out)[(*n)++] = (struct inbox_row){
+			.id = rows_i64(&r, 0),
+			.channel = rows_text(&r, 1, a),
+			.address = rows_text(&r, 2, a),
+			.kind = rows_text(&r, 3, a),
+			.sender = rows_text(&r, 4, a),
+			.text = rows_text(&r, 5, a),
+			.meta = rows_text(&r, 6, a),
+			.reply_to = rows_text(&r, 7, a),
+			.created_at_ms = rows_i64(&r, 8),
+		};
+		rc = OK;
+	}
+	for (size_t i = 0; rc == OK && i < *n; i++)
+		rc = files_of(tx, &(*out)[i], a, e);
 	return rc;
 }
 

@@ -51,6 +51,9 @@ int store_inbox_waits(struct store *s, int64_t id, bool *waits, struct err *e) M
 /* Rows ready of one session, or with "" of all. */
 int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
 
+/* Messages of a session that could join its running turn now. */
+int store_inbox_joinable(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
+
 /* When the next album is complete, as far as one knows; 0 none waits. */
 int store_inbox_next_at(struct store *s, int64_t *at_ms, struct err *e) MUSTUSE;
 

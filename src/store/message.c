@@ -96,28 +96,44 @@ static int take_rows(struct tx *tx, str turn_id, int64_t seq, struct err *e)
 		      DB_ARGS(db_text(turn_id), db_i64(seq)), NULL, e);
 }
 
+/* Behind the last message of the turn. */
+static int place_after(struct tx *tx, str turn_id, struct message_new *m, struct err *e)
+{
+	int rc = db_number(tx_db(tx),
+			   "SELECT coalesce(max(round), 0) FROM turn_messages "
+			   "WHERE turn_id = ?1",
+			   DB_ARGS(db_text(turn_id)), &m->round, e);
+
+	if (rc == OK)
+		rc = db_number(tx_db(tx),
+			       "SELECT coalesce(max(idx) + 1, 0) FROM turn_messages "
+			       "WHERE turn_id = ?1 AND round = ?2",
+			       DB_ARGS(db_text(turn_id), db_i64(m->round)), &m->index, e);
+	return rc;
+}
+
 int store_message_user(struct tx *tx, str turn_id, str wire, str text, str context,
 		       struct err *e)
 {
+	struct message_new m = {
+		.role = "user", .wire = wire, .text = text, .context = context
+	};
 	struct turn_row t;
-	int64_t seq;
 	int rc = turn_row_live(&t, tx, turn_id, e);
 
 	if (rc == OK)
-		rc = seq_take(tx, &t, 1, &seq, e);
-	if (rc < 0)
-		return rc;
-	struct message_new m = {
-		.seq = seq, .role = "user", .wire = wire, .text = text, .context = context
-	};
-	rc = message_insert(tx, turn_id, &t, &m, e);
+		rc = place_after(tx, turn_id, &m, e);
+	if (rc == OK)
+		rc = seq_take(tx, &t, 1, &m.seq, e);
+	if (rc == OK)
+		rc = message_insert(tx, turn_id, &t, &m, e);
 	if (rc == OK)
 		rc = set_title(tx, &t, text, e);
-	if (rc < 0)
-		return rc;
-	rc = db_run(tx_db(tx), "UPDATE turns SET first_seq = ?2 WHERE id = ?1",
-		    DB_ARGS(db_text(turn_id), db_i64(seq)), NULL, e);
-	return rc < 0 ? rc : take_rows(tx, turn_id, seq, e);
+	if (rc == OK)
+		rc = db_run(tx_db(tx),
+			    "UPDATE turns SET first_seq = ?2 WHERE id = ?1 AND first_seq = 0",
+			    DB_ARGS(db_text(turn_id), db_i64(m.seq)), NULL, e);
+	return rc < 0 ? rc : take_rows(tx, turn_id, m.seq, e);
 }
 
 int store_turn_step(struct tx *tx, str turn_id, const struct turn_step *step, struct err *e)

@@ -51,7 +51,9 @@ struct call {
 	int64_t pid, start_time; /* a child of our own, 0 none */
 };
 
-/* The user message of a claimed turn; context is kept beside it. */
+/* The user message of a claimed turn, with what the turn's rows say that are in no message yet;
+ * context is kept beside it.  A further one comes after all there is so far, where no call is
+ * without its result. */
 int store_message_user(struct tx *tx, str turn_id, str wire, str text, str context,
 		       struct err *e) MUSTUSE;
 

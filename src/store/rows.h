@@ -92,7 +92,10 @@ int outbox_recover(struct tx *tx, str owner, struct err *e) MUSTUSE;
 int approvals_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
 /* --- inbox.c --- */
-int inbox_files(struct tx *tx, struct inbox_row *row, struct arena *a, struct err *e) MUSTUSE;
+
+/* The rows of a turn with their files; fresh: only those that are in no message yet. */
+int inbox_of_turn(struct tx *tx, str turn_id, bool fresh, struct arena *a,
+		  struct inbox_row **out, size_t *n, struct err *e) MUSTUSE;
 
 /* --- state.c --- */
 enum usage_kind { USAGE_TURN, USAGE_TOOL_CALL };

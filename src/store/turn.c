@@ -118,31 +118,10 @@ static int claim_new(struct tx *tx, str only, struct arena *a, str *id, struct e
 
 static int load_rows(struct turn *out, struct tx *tx, struct arena *a, struct err *e)
 {
-	SCOPED(rows_end) struct rows r = { 0 };
-	struct inbox_row *list = NULL;
-	int rc = db_query(&r, tx_db(tx),
-			  "SELECT id, channel, address, kind, sender, text, meta, reply_to, "
-			  "created_at_ms FROM inbox WHERE turn_id = ?1 ORDER BY id",
-			  DB_ARGS(db_text(out->id)), e);
+	struct inbox_row *list;
+	int rc = inbox_of_turn(tx, out->id, false, a, &list, &out->rows_n, e);
 
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		list = LIST_ROOM(a, list, out->rows_n);
-		list[out->rows_n++] = (struct inbox_row){
-			.id = rows_i64(&r, 0),
-			.channel = rows_text(&r, 1, a),
-			.address = rows_text(&r, 2, a),
-			.kind = rows_text(&r, 3, a),
-			.sender = rows_text(&r, 4, a),
-			.text = rows_text(&r, 5, a),
-			.meta = rows_text(&r, 6, a),
-			.reply_to = rows_text(&r, 7, a),
-			.created_at_ms = rows_i64(&r, 8),
-		};
-		rc = OK;
-	}
 	out->rows = list;
-	for (size_t i = 0; rc == OK && i < out->rows_n; i++)
-		rc = inbox_files(tx, &list[i], a, e);
 	if (rc < 0 || out->rows_n == 0)
 		return rc;
 	out->kind = list[0].kind;
@@ -227,7 +206,7 @@ static int close_row(struct tx *tx, str turn_id, const struct turn_finish *f, st
 		      "UPDATE turns SET state = ?2, history = ?3, error = ?4, owner = '', "
 		      "updated_at_ms = ?5, finished_at_ms = ?5, prompt_n = (SELECT count(*) "
 		      "FROM turn_messages WHERE turn_id = ?1 AND CASE ?3 WHEN 'full' THEN "
-		      "note = 0 WHEN 'note' THEN note = 1 OR round = 0 ELSE 0 END) "
+		      "note = 0 WHEN 'note' THEN note = 1 OR role = 'user' ELSE 0 END) "
 		      "WHERE id = ?1",
 		      DB_ARGS(db_text(turn_id), db_text(str_of(end_names[f->end])),
 			      db_text(str_of(history_names[f->history])), db_text(f->error),

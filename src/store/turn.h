@@ -85,6 +85,16 @@ int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_fin
  * calls are treated as in store_recover().  E_CANCELED: it is not this process's. */
 int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
+/* What its session has ready joins a running turn, as far as it is complete, in order: *n rows
+ * are its own from here on, and the caller adds them as a further user message in the same
+ * transaction.  E_CANCELED when the turn is no longer live. */
+int store_turn_join(struct tx *tx, str turn_id, struct arena *a, struct inbox_row **rows,
+		    size_t *n, struct err *e) MUSTUSE;
+
+/* Turns this process runs whose sessions have rows ready that could join. */
+int store_turn_joinable(struct store *s, struct arena *a, str **ids, size_t *n,
+			struct err *e) MUSTUSE;
+
 /* A file that came with a message of the turn, in order. */
 struct turn_file {
 	int64_t seq; /* of the user message it belongs to */
