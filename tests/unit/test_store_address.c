@@ -35,7 +35,7 @@ static void the_conversation_and_what_waits_move_with_every_thread(void **state)
 	reply(w, "-1");
 	move(w, "-1", "-100");
 	assert_text(world_text(w, "SELECT group_concat(address, ' ') FROM (SELECT address "
-				  "FROM sessions ORDER BY created_at_ms, id)"),
+				  "FROM sessions ORDER BY address)"),
 		    "-100 -100:7 -12");
 	assert_text(world_text(w, "SELECT group_concat(address, ' ') FROM (SELECT address "
 				  "FROM inbox WHERE state = 'ready' ORDER BY id)"),
