@@ -117,6 +117,18 @@ bool slash_command(struct agent *ag, str channel, str address, str sender, str t
 	return true;
 }
 
+bool slash_listed(size_t i, str *name, str *help)
+{
+	for (size_t k = 0; k < COUNT(table); k++) {
+		if (!table[k].help || i-- > 0)
+			continue;
+		*name = str_of(table[k].name);
+		*help = str_of(table[k].help);
+		return true;
+	}
+	return false;
+}
+
 static str run_help(const struct ask *q)
 {
 	struct buf b = buf_in(q->a, 8192);

@@ -17,4 +17,7 @@ str slash_control_reply(struct arena *a, enum control what, const struct control
 bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
 		   struct arena *a, str *reply);
 
+/* The i-th command of the list people are shown, in its order; false behind the last. */
+bool slash_listed(size_t i, str *name, str *help);
+
 #endif

@@ -36,6 +36,9 @@ struct chan_up {
 	void (*on_poll)(void *arg);
 	/* Input ended for good (EOF on a terminal): the daemon drains and stops. */
 	void (*on_end)(void *arg);
+	/* There will never be any input (a token that is not valid): said in the log; the
+	 * daemon stops and fails. */
+	void (*on_fatal)(void *arg, int code);
 };
 
 enum send_end {
@@ -59,6 +62,7 @@ enum live_kind {
 	LIVE_START, /* a turn begins */
 	LIVE_TEXT, /* the answer so far (all of it) */
 	LIVE_TRACE, /* a line about a tool call or the like */
+	LIVE_SLOW, /* one about something that takes long: also shown where nothing is streamed */
 	LIVE_STOP, /* the turn ended; the answer comes by the outbox, or not at all */
 };
 

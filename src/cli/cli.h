@@ -8,6 +8,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include "chan/telegram.h"
 #include "config/load.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -66,8 +67,12 @@ struct config_opt cli_config_opt(const struct cli *cli, unsigned need);
 int cli_reload(struct cli *cli, const struct config *running, struct config **out,
 	       struct err *e) MUSTUSE;
 
+/* The Telegram channel of this configuration; cfg and store are borrowed. */
+int cli_open_telegram(struct channel **out, struct cli *cli, const struct config *cfg,
+		      struct store *store, struct err *e) MUSTUSE;
+
 /* One per command, in cmd_<name>.c. */
 extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
-extern const struct cmd cmd_init, cmd_config, cmd_version;
+extern const struct cmd cmd_init, cmd_config, cmd_send, cmd_version;
 
 #endif

@@ -23,7 +23,13 @@ static int reload(void *arg, struct config **out, struct err *e)
 	return cli_reload(d->cli, d->cfg, out, e);
 }
 
-static int open_channel(struct channel **out, const struct config *cfg, struct err *e)
+static bool on_telegram(const struct config *cfg)
+{
+	return str_eq(cfg->gateway.channel, S("telegram"));
+}
+
+static int open_channel(struct channel **out, struct cli *cli, const struct config *cfg,
+			struct store *store, struct err *e)
 {
 	struct stdio_opt opt = {
 		.in = STDIN_FILENO,
@@ -34,40 +40,45 @@ static int open_channel(struct channel **out, const struct config *cfg, struct e
 		.input_max = cfg->limits.input_max_bytes,
 	};
 
-	if (!str_eq(cfg->gateway.channel, S("stdio")))
-		return err_set(
-			e, E_INVAL,
-			"CHANNEL=%.*s is not built into this version yet; use CHANNEL=stdio",
-			STRF(cfg->gateway.channel));
+	if (on_telegram(cfg))
+		return cli_open_telegram(out, cli, cfg, store, e);
 	return stdio_open(out, &opt, e);
+}
+
+static void close_channel(struct channel *channel, const struct config *cfg)
+{
+	if (on_telegram(cfg))
+		telegram_close(channel);
+	else
+		stdio_close(channel);
 }
 
 static int serve(struct cli *cli, struct config *cfg, int signals)
 {
 	struct engine g;
 	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
-	struct channel *channel;
+	struct channel *channel = NULL;
 	struct err e = { 0 };
 	int signo = 0;
 
-	if (open_channel(&channel, cfg, &e) < 0)
+	if (engine_open(&g, cfg, &cli->env, &opt, &e) < 0)
 		return cli_fail("%s", e.msg);
-	if (engine_open(&g, cfg, &cli->env, &opt, &e) < 0) {
-		stdio_close(channel);
+	if (open_channel(&channel, cli, cfg, g.store, &e) < 0) {
+		engine_close(&g);
 		return cli_fail("%s", e.msg);
 	}
 	struct daemon d = { cli, cfg };
 	struct gateway_opt run = {
 		.channel = channel,
-		.approver = stdio_approver(channel),
+		.approver = on_telegram(cfg) ? NULL : stdio_approver(channel),
 		.stream = cfg->agent.stream_replies,
 		.signals = signals,
 		.reload = reload,
 		.arg = &d,
 	};
 	int rc = gateway_run(&g, &run, &signo, &e);
+	close_channel(channel, cfg);
 	engine_close(&g);
-	stdio_close(channel);
 	/* A stop that was asked for is a success. */
 	return rc < 0 ? cli_fail("%s", e.msg) : EXIT_OK;
 }

@@ -151,6 +151,8 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 		return rc;
 	if (opt->mode == STORE_DAEMON && (rc = recover(g, e)) < 0)
 		return rc;
+	if (opt->store_only)
+		return OK;
 	if (opt->model && (rc = open_model(g, e)) < 0)
 		return rc;
 	if ((rc = open_host(g, e)) < 0 || (rc = open_tools(g, e)) < 0)

@@ -32,6 +32,7 @@ struct engine {
 struct engine_opt {
 	enum store_mode mode;
 	bool model; /* the endpoint is needed */
+	bool store_only; /* for delivering: no model, servers, tools or agent */
 };
 
 /* cfg and env are borrowed for its life.  E_BUSY another daemon, and all that the parts

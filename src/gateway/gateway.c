@@ -300,6 +300,14 @@ static void up_end(void *arg)
 	bell_ring(&d->g->control);
 }
 
+static void up_fatal(void *arg, int code)
+{
+	struct gateway *d = arg;
+
+	atomic_store(&d->failed, code);
+	bell_ring(&d->g->control);
+}
+
 static int start_threads(struct gateway *d, const struct chan_up *up, struct err *e)
 {
 	int64_t n = d->g->cfg->gateway.max_turns;
@@ -452,6 +460,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		.control_reply = slash_control_reply,
 		.on_poll = up_poll,
 		.on_end = up_end,
+		.on_fatal = up_fatal,
 	};
 	int rc;
 

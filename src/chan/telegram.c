@@ -1,0 +1,88 @@
+/*
+ * The channel as an object: opening, starting and stopping.  What it does is in the files
+ * beside: poll, batch and media bring messages in, render and send take answers out, live shows
+ * what happens between.
+ */
+#include "chan/telegram_internal.h"
+
+static int on_start(struct channel *self, struct store *store, const struct chan_up *up,
+		    const struct cancel *c, struct err *e)
+{
+	struct telegram *t = (struct telegram *)self;
+	int rc = cancel_init(&t->stop, c, 0, e);
+
+	(void)store; /* known since the opening: deliverers begin before us */
+	if (rc < 0)
+		return rc;
+	t->up = *up;
+	if ((rc = telegram_live_start(t, e)) < 0 ||
+	    (rc = thread_start(&t->poller, "telegram", telegram_poll_main, t, e)) < 0) {
+		cancel_fire(&t->stop, CANCEL_SHUTDOWN);
+		telegram_live_stop(t);
+		cancel_done(&t->stop);
+	}
+	return rc;
+}
+
+static void on_stop(struct channel *self)
+{
+	struct telegram *t = (struct telegram *)self;
+
+	if (!t->poller.running)
+		return;
+	cancel_fire(&t->stop, CANCEL_SHUTDOWN);
+	thread_join(&t->poller);
+	telegram_live_stop(t);
+	cancel_done(&t->stop);
+}
+
+static str without_slash(struct arena *a, str url)
+{
+	while (str_ends(url, S("/")))
+		url = str_sub(url, 0, url.n - 1);
+	return arena_dup(a, url.n ? url : S(TELEGRAM_BASE_URL));
+}
+
+int telegram_open(struct channel **out, const struct telegram_opt *opt, struct err *e)
+{
+	struct arena a = { 0 };
+	struct telegram *t = NEW(&a, struct telegram);
+	int rc;
+
+	t->base = (struct channel){
+		.name = TELEGRAM_CHANNEL,
+		.asks = true,
+		.start = on_start,
+		.stop = on_stop,
+		.render = telegram_render,
+		.send = telegram_send,
+		.live = telegram_live,
+	};
+	t->opt = *opt;
+	t->store = opt->store;
+	t->stop.fd = -1;
+	t->api.base_url = without_slash(&a, opt->cfg->api_base_url);
+	t->api.token = arena_dup(&a, opt->cfg->token);
+	t->arena = a;
+	if ((rc = http_pool_open(&t->pool, &opt->http, e)) < 0 ||
+	    (rc = telegram_live_open(t, e)) < 0) {
+		telegram_close(&t->base);
+		return rc;
+	}
+	t->api.pool = t->pool;
+	*out = &t->base;
+	return OK;
+}
+
+void telegram_close(struct channel *c)
+{
+	struct telegram *t = (struct telegram *)c;
+
+	if (!t)
+		return;
+	on_stop(c);
+	telegram_live_close(t);
+	http_pool_close(t->pool);
+	struct arena a = t->arena;
+	arena_free(&a);
+}

@@ -1,0 +1,332 @@
+/*
+ * Updates become rows.  A batch is one transaction: rows, what control words do, decisions of
+ * presses, and the cursor behind the last of them.  Only a file that has to be fetched first
+ * splits a batch, so that nothing before it has to wait for it.
+ */
+#include "chan/telegram_internal.h"
+
+#include "base/utf.h"
+#include "os/log.h"
+#include "text/text.h"
+
+#define RETRY_MS 1000
+#define TEXT_MIN 4096
+
+/* One update, and what it asks for. */
+struct entry {
+	struct telegram_event ev;
+	enum { SKIP, MESSAGE, CONTROL, COMMAND, PRESS, MOVED } kind;
+	str address, text, dedupe, sender;
+	enum control what;
+	struct control_effect effect;
+	str reply;
+	struct attachment file;
+	bool has_file;
+	struct telegram_press press;
+};
+
+struct batch {
+	struct telegram *t;
+	str cursor_key;
+	struct arena *a;
+	struct entry *v;
+	size_t from, n; /* v[from, n) are not committed yet */
+	int64_t cursor;
+};
+
+/* --- what an update asks for ------------------------------------------------------------ */
+
+/* The configuration may know a group by the id it had before it became a supergroup. */
+static int64_t configured_chat(struct telegram *t, const struct telegram_event *ev,
+			       struct arena *a)
+{
+	const struct telegram_cfg *cfg = t->opt.cfg;
+	int64_t chat, thread;
+	str old;
+
+	for (size_t i = 0; i < cfg->groups_n; i++)
+		if (!cfg->groups[i].any && cfg->groups[i].id == ev->chat)
+			return ev->chat;
+	if (ev->chat_type != CHAT_GROUP ||
+	    store_address_origin(t->store, CHANNEL, telegram_address(a, ev->chat, 0), a, &old,
+				 NULL) < 0 ||
+	    !telegram_address_read(old, &chat, &thread))
+		return ev->chat;
+	return chat;
+}
+
+static str joined(struct arena *a, str blocks, str typed)
+{
+	if (!blocks.n || !typed.n)
+		return blocks.n ? blocks : typed;
+	return arena_fmt(a, "%.*s\n%.*s", STRF(blocks), STRF(typed));
+}
+
+/* Within the limit of a message: foreign words give way, not the sender's. */
+static str bounded(const struct telegram *t, struct arena *a, str blocks, str typed)
+{
+	size_t max = (size_t)(t->opt.input_max > TEXT_MIN ? t->opt.input_max : TEXT_MIN);
+
+	typed = utf_head(typed, max);
+	if (blocks.n + typed.n + 1 > max)
+		blocks = arena_cat(
+			a, utf_head(blocks, max - typed.n > 64 ? max - typed.n - 64 : 0),
+			S("\n> (cut)"));
+	return utf_head(joined(a, blocks, typed), max);
+}
+
+static int classify(struct batch *b, struct entry *x, str typed)
+{
+	struct telegram *t = b->t;
+	struct chan_up *up = &t->up;
+	str words = { 0 };
+
+	x->kind = MESSAGE;
+	if (typed.n && up->control(typed, b->a, &x->what) == OK) {
+		x->kind = CONTROL;
+		return OK;
+	}
+	if (typed.n &&
+	    up->command(up->arg, CHANNEL, x->address, x->sender, typed, b->a, &x->reply)) {
+		x->kind = COMMAND;
+		return OK;
+	}
+	int rc = telegram_media_fetch(t, &x->ev, b->a, &x->file, &x->has_file, &words);
+	str blocks = joined(b->a, x->ev.quoted, words);
+	x->text = bounded(t, b->a, blocks, typed);
+	return rc;
+}
+
+static void refuse(const struct entry *x, const char *why)
+{
+	log_info("telegram.refused", "reason=%s chat=%lld from=%lld update=%lld", why,
+		 (long long)x->ev.chat, (long long)x->ev.from, (long long)x->ev.update_id);
+}
+
+static int judge_message(struct batch *b, struct entry *x)
+{
+	struct telegram *t = b->t;
+	struct telegram_event seen = x->ev;
+	enum telegram_gate g;
+	str typed;
+
+	seen.chat = configured_chat(t, &x->ev, b->a);
+	g = telegram_gate_message(t->opt.cfg, &t->self, &seen, &typed);
+	if (g != GATE_PASS) {
+		refuse(x, telegram_gate_word(g));
+		return OK;
+	}
+	x->address = telegram_address(b->a, x->ev.chat, x->ev.thread);
+	x->sender = arena_fmt(b->a, "%lld", (long long)x->ev.from);
+	x->dedupe = arena_fmt(b->a, "%lld:%lld:%lld", (long long)t->self.id,
+			      (long long)x->ev.chat, (long long)x->ev.message_id);
+	return classify(b, x, typed);
+}
+
+static void judge_press(struct batch *b, struct entry *x)
+{
+	struct telegram_event seen = x->ev;
+
+	seen.chat = configured_chat(b->t, &x->ev, b->a);
+	if (telegram_gate_user(b->t->opt.cfg, &seen) == GATE_PASS) {
+		telegram_press_judge(b->t, &x->ev, b->a, &x->press);
+	} else {
+		refuse(x, "press");
+		x->press.answer = S("You are not allowed to decide this.");
+	}
+	x->kind = PRESS;
+}
+
+static int judge(struct batch *b, struct entry *x)
+{
+	switch (x->ev.kind) {
+	case TELEGRAM_IGNORED:
+		log_debug("telegram.ignored", "update=%lld why=%s", (long long)x->ev.update_id,
+			  log_q(b->a, str_of(x->ev.why)).p);
+		return OK;
+	case TELEGRAM_MESSAGE:
+		return judge_message(b, x);
+	case TELEGRAM_PRESS:
+		judge_press(b, x);
+		return OK;
+	case TELEGRAM_MOVED:
+		x->kind = MOVED;
+		return OK;
+	}
+	return OK;
+}
+
+/* --- rows ------------------------------------------------------------------------------- */
+
+static int add_notice(struct batch *b, struct tx *tx, const struct entry *x, str text,
+		      struct err *e)
+{
+	const struct outbox_new row = {
+		.channel = CHANNEL,
+		.address = x->address,
+		.kind = S("notice"),
+		.text = text,
+	};
+	int64_t id;
+
+	(void)b;
+	return text.n ? store_outbox_add(tx, &row, &id, e) : OK;
+}
+
+static int add_message(struct batch *b, struct tx *tx, const struct entry *x, struct err *e)
+{
+	const struct inbox_new row = {
+		.channel = CHANNEL,
+		.address = x->address,
+		.dedupe = x->dedupe,
+		.kind = S("message"),
+		.sender = x->sender,
+		.text = x->text,
+		.reply_to = arena_fmt(b->a, "%lld", (long long)x->ev.message_id),
+		.album = x->ev.album,
+		.files = &x->file,
+		.files_n = x->has_file,
+		.waiting_max = b->t->opt.waiting_max,
+	};
+	int64_t id;
+
+	return store_inbox_add(tx, &row, &id, e);
+}
+
+static int add_control(struct batch *b, struct tx *tx, struct entry *x, struct err *e)
+{
+	int rc =
+		store_control(tx, x->what, CHANNEL, x->address, x->dedupe, b->a, &x->effect, e);
+
+	if (rc < 0 || x->effect.seen)
+		return rc;
+	return add_notice(b, tx, x, b->t->up.control_reply(b->a, x->what, &x->effect), e);
+}
+
+static int add_entry(struct batch *b, struct tx *tx, struct entry *x, struct err *e)
+{
+	switch (x->kind) {
+	case SKIP:
+		return OK;
+	case MESSAGE:
+		return add_message(b, tx, x, e);
+	case CONTROL:
+		return add_control(b, tx, x, e);
+	case COMMAND:
+		return add_notice(b, tx, x, x->reply, e);
+	case PRESS:
+		return telegram_press_decide(b->t, tx, &x->ev, &x->press, b->a, e);
+	case MOVED:
+		return store_address_move(tx, CHANNEL, telegram_address(b->a, x->ev.chat, 0),
+					  telegram_address(b->a, x->ev.moved_to, 0), e);
+	}
+	return OK;
+}
+
+static int64_t behind(const struct batch *b)
+{
+	int64_t cursor = b->cursor;
+
+	for (size_t i = b->from; i < b->n; i++)
+		if (b->v[i].ev.update_id >= 0 && b->v[i].ev.update_id < INT64_MAX)
+			cursor = b->v[i].ev.update_id + 1;
+	return cursor;
+}
+
+static int commit_once(struct batch *b, int64_t cursor, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = store_begin(&tx, b->t->store, &b->t->stop, e);
+
+	for (size_t i = b->from; i < b->n && rc == OK; i++)
+		rc = add_entry(b, &tx, &b->v[i], e);
+	if (rc == OK)
+		rc = store_cursor_set(&tx, b->cursor_key, cursor, e);
+	return rc < 0 ? rc : store_commit(&tx, e);
+}
+
+/* The rows are there: wake whom they concern. */
+static void announce(struct batch *b)
+{
+	struct chan_up *up = &b->t->up;
+	bool in = false, out = false;
+
+	for (size_t i = b->from; i < b->n; i++) {
+		struct entry *x = &b->v[i];
+		in = in || x->kind == MESSAGE || x->press.decided;
+		out = out || (x->kind != SKIP && x->kind != PRESS);
+		if (x->effect.turn_id.n)
+			up->on_control(up->arg, x->effect.turn_id);
+		if (x->kind == PRESS)
+			telegram_live_answer(b->t, &x->ev, &x->press);
+	}
+	if (in)
+		up->on_inbox(up->arg);
+	if (out)
+		up->on_outbox(up->arg);
+}
+
+/* Into the database, however long that takes. */
+static int flush(struct batch *b)
+{
+	int64_t cursor = behind(b);
+	struct err e = { 0 };
+	int rc, last = OK;
+
+	if (b->from == b->n)
+		return OK;
+	while ((rc = commit_once(b, cursor, &e)) < 0) {
+		if (rc == E_CANCELED || cancel_check(&b->t->stop, NULL) < 0)
+			return E_CANCELED;
+		if (rc != last)
+			log_error("telegram.not_kept",
+				  "err=%.*s; the messages stay with Telegram until it works",
+				  STRF(log_q(b->a, str_of(e.msg))));
+		if (rc == E_CORRUPT || store_failed(b->t->store, NULL) < 0)
+			return rc;
+		last = rc;
+		if (wait_ms(RETRY_MS, &b->t->stop, NULL) < 0)
+			return E_CANCELED;
+	}
+	b->cursor = cursor;
+	announce(b);
+	b->from = b->n;
+	return OK;
+}
+
+/* Is what waits to be committed a part of the same album? */
+static bool same_album(const struct batch *b, const struct entry *x)
+{
+	for (size_t i = b->from; i < b->n; i++)
+		if (x->ev.album.n && str_eq(b->v[i].ev.album, x->ev.album))
+			return true;
+	return false;
+}
+
+int telegram_batch_take(struct telegram *t, str cursor_key, const struct json *updates,
+			int64_t *cursor, struct arena *a)
+{
+	struct batch b = {
+		.t = t,
+		.cursor_key = cursor_key,
+		.a = a,
+		.v = NEWN(a, struct entry, updates->n + 1),
+		.cursor = *cursor,
+	};
+	int rc = OK;
+
+	for (const struct json *u = updates->child; u && rc == OK; u = u->next) {
+		struct entry *x = &b.v[b.n];
+		telegram_update_read(u, t->self.id, a, &x->ev);
+		if (x->ev.media != MEDIA_NONE && !same_album(&b, x))
+			rc = flush(&b);
+		if (rc == OK)
+			rc = judge(&b, x);
+		if (rc == OK)
+			b.n++;
+	}
+	if (rc == OK)
+		rc = flush(&b);
+	*cursor = b.cursor;
+	return rc;
+}

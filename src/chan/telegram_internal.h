@@ -1,0 +1,105 @@
+/*
+ * chan/telegram_internal: what the files of the Telegram channel share.
+ */
+#ifndef CHAN_TELEGRAM_INTERNAL_H
+#define CHAN_TELEGRAM_INTERNAL_H
+
+#include "chan/telegram.h"
+#include "chan/telegram_api.h"
+#include "chan/telegram_gate.h"
+#include "os/thread.h"
+#include "store/approval.h"
+
+#define CHANNEL S(TELEGRAM_CHANNEL)
+#define MESSAGE_UNITS 4096 /* Telegram's limit */
+
+struct telegram_live;
+
+struct telegram {
+	struct channel base;
+	struct arena arena; /* owns this struct */
+	struct telegram_opt opt;
+	struct http_pool *pool;
+	struct telegram_api api;
+	struct store *store;
+	struct chan_up up;
+	struct cancel stop;
+	struct thread poller;
+	struct telegram_self self; /* the poller's; set before the first update */
+	char self_name[64];
+	struct telegram_live *live;
+};
+
+/* --- telegram_poll.c --- */
+void *telegram_poll_main(void *arg);
+
+/* --- telegram_batch.c: updates become rows --- */
+
+/* Take n updates: rows and *cursor in transactions of one or more updates each.  *cursor is
+ * what was committed.  E_CANCELED, E_CORRUPT; other faults are waited out here. */
+int telegram_batch_take(struct telegram *t, str cursor_key, const struct json *updates,
+			int64_t *cursor, struct arena *a) MUSTUSE;
+
+/* --- telegram_media.c: files that come in --- */
+
+/* Fetch the file of ev.  An image: *file, and true.  A text: its words are in *words.  What
+ * could not be had is said in *words.  E_CANCELED. */
+int telegram_media_fetch(struct telegram *t, const struct telegram_event *ev, struct arena *a,
+			 struct attachment *file, bool *have, str *words) MUSTUSE;
+
+/* The type of an image by its first bytes, "" when it is none that models take (pure). */
+str telegram_media_mime(str data);
+
+/* --- telegram_press.c: buttons --- */
+struct telegram_press {
+	str approval; /* "" not a button of ours */
+	bool yes, always;
+	str answer; /* what the presser is told */
+	bool decided, edit; /* a verdict was made; the prompt is to say how it ended */
+	str verdict;
+};
+/* Before the transaction: whose button, and may he? */
+void telegram_press_judge(struct telegram *t, const struct telegram_event *ev, struct arena *a,
+			  struct telegram_press *out);
+int telegram_press_decide(struct telegram *t, struct tx *tx, const struct telegram_event *ev,
+			  struct telegram_press *p, struct arena *a, struct err *e) MUSTUSE;
+/* "ok:ID", "no:ID", "al:ID" (pure). */
+bool telegram_press_parse(str data, str *id, bool *yes, bool *always);
+
+/* --- telegram_render.c: rows become pieces --- */
+int telegram_render(struct channel *self, const struct outbox_row *row, struct arena *a,
+		    struct piece_new **out, size_t *n, struct err *e);
+/* The pieces of a question (pure). */
+int telegram_render_approval(struct arena *a, const struct approval *q, struct piece_new **out,
+			     size_t *n, struct err *e) MUSTUSE;
+str telegram_html(struct arena *a, str text); /* escaped */
+bool telegram_has_buttons(const struct outbox_row *row, const struct piece *piece);
+str telegram_buttons(struct arena *a, str approval_id);
+
+/* --- telegram_send.c --- */
+void telegram_send(struct channel *self, const struct outbox_row *row,
+		   const struct piece *piece, struct arena *a, struct send_result *out,
+		   const struct cancel *c);
+/* {"chat_id":..,"message_thread_id":..  without the closing brace. */
+struct buf telegram_params(struct arena *a, int64_t chat, int64_t thread);
+struct telegram_reply telegram_do(struct telegram *t, const char *method, struct buf *params,
+				  int64_t timeout_ms, struct arena *a, const struct cancel *c);
+
+/* --- telegram_live.c: what is shown while a turn works --- */
+int telegram_live_open(struct telegram *t, struct err *e) MUSTUSE;
+int telegram_live_start(struct telegram *t, struct err *e) MUSTUSE;
+void telegram_live_stop(struct telegram *t);
+void telegram_live_close(struct telegram *t);
+void telegram_live(struct channel *self, str turn_id, str address, enum live_kind kind,
+		   str text);
+/* Nothing more is shown for the turn, and nothing of it is on its way. */
+void telegram_live_end(struct telegram *t, str turn_id, const struct cancel *c);
+/* Tell a presser, and (edit) what became of the question. */
+void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
+			  const struct telegram_press *p);
+
+/* A chat that must be left alone for ms; and for how long it still must, 0 not. */
+void telegram_hold(struct telegram *t, int64_t chat, int64_t ms);
+int64_t telegram_held(struct telegram *t, int64_t chat);
+
+#endif

@@ -1,0 +1,554 @@
+/*
+ * What a chat sees while a turn works: typing, the answer as it grows, and answers to presses.
+ *
+ * A turn leaves its latest text in a mailbox and goes on; one thread takes what is there when
+ * the chat may be written to again.  Nothing of it has to arrive: the answer itself goes
+ * through the outbox, and from the first message on a reserved row there stands for it.
+ *
+ * One lock guards the mailboxes, the holds and the answers; it is never held across a call.
+ */
+#include "chan/telegram_internal.h"
+
+#include "os/clock.h"
+#include "os/log.h"
+#include "store/session.h"
+#include "text/text.h"
+#include "text/tghtml.h"
+
+#include <string.h>
+
+#define BOXES 64 /* as many turns as can run */
+#define HOLDS 64
+#define ANSWERS 32
+#define TYPING_MS 4000
+#define EDIT_MS 1000
+#define EDIT_GROUP_MS 3000 /* groups may be written to 20 times a minute */
+#define COPY_MS 100 /* a mailbox takes a new text this often */
+#define CALL_MS 10000
+#define TRACE_MAX 1200
+#define FAULTS_MAX 5
+#define IDLE_MS 60000
+#define END_LOOK_MS 10
+
+struct box {
+	char turn[ID_LEN + 1]; /* "": free */
+	int64_t chat, thread;
+	struct arena arena; /* owns text */
+	str text;
+	char trace[TRACE_MAX];
+	size_t trace_n;
+	bool fresh; /* there is something that is not shown yet */
+	bool busy; /* a call for it is on its way */
+	bool over; /* the turn has ended */
+	int faults;
+	int64_t message_id; /* that shows it, 0 none yet */
+	int64_t copy_at_ms, typing_at_ms, edit_at_ms; /* not before (monotonic) */
+};
+
+struct hold {
+	int64_t chat, until_ms;
+};
+
+struct answer {
+	char press_id[64], text[200], verdict[200], approval[ID_LONG_LEN + 1];
+	int64_t chat, message_id;
+};
+
+struct telegram_live {
+	struct telegram *t;
+	pthread_mutex_t lock; /* guards what follows */
+	struct box box[BOXES];
+	struct hold hold[HOLDS];
+	struct answer answer[ANSWERS];
+	size_t answers_n;
+
+	struct thread thread;
+	struct bell bell;
+};
+
+/* What the thread does next, copied out. */
+struct job {
+	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER } kind;
+	size_t i;
+	char turn[ID_LEN + 1];
+	int64_t chat, thread, message_id;
+	str text, trace; /* in the job's arena */
+	struct answer answer;
+};
+
+static void lock(struct telegram_live *l)
+{
+	(void)pthread_mutex_lock(&l->lock);
+}
+
+static void unlock(struct telegram_live *l)
+{
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+/* --- holds ------------------------------------------------------------------------------ */
+
+static int64_t held_until(const struct telegram_live *l, int64_t chat)
+{
+	for (size_t i = 0; i < HOLDS; i++)
+		if (l->hold[i].chat == chat)
+			return l->hold[i].until_ms;
+	return 0;
+}
+
+void telegram_hold(struct telegram *t, int64_t chat, int64_t ms)
+{
+	struct telegram_live *l = t->live;
+	int64_t until = clock_mono_ms() + ms;
+	size_t at = 0;
+
+	lock(l);
+	/* Its own place, else that of the one that is over first. */
+	for (size_t i = 0; i < HOLDS; i++)
+		if (l->hold[i].until_ms < l->hold[at].until_ms)
+			at = i;
+	for (size_t i = 0; i < HOLDS; i++)
+		if (l->hold[i].chat == chat)
+			at = i;
+	if (l->hold[at].chat != chat || l->hold[at].until_ms < until)
+		l->hold[at] = (struct hold){ chat, until };
+	unlock(l);
+}
+
+int64_t telegram_held(struct telegram *t, int64_t chat)
+{
+	lock(t->live);
+	int64_t left = held_until(t->live, chat) - clock_mono_ms();
+	unlock(t->live);
+	return left > 0 ? left : 0;
+}
+
+/* --- mailboxes -------------------------------------------------------------------------- */
+
+static struct box *find(struct telegram_live *l, str turn)
+{
+	for (size_t i = 0; i < BOXES; i++)
+		if (l->box[i].turn[0] && str_eq(str_of(l->box[i].turn), turn))
+			return &l->box[i];
+	return NULL;
+}
+
+static void release(struct box *b)
+{
+	arena_free(&b->arena);
+	*b = (struct box){ 0 };
+}
+
+static struct box *open_box(struct telegram_live *l, str turn, str address)
+{
+	struct box *b = find(l, turn);
+	int64_t chat, thread;
+
+	if (b || turn.n > ID_LEN || !telegram_address_read(address, &chat, &thread))
+		return b;
+	for (size_t i = 0; i < BOXES && !b; i++)
+		if (!l->box[i].turn[0])
+			b = &l->box[i];
+	if (!b)
+		return NULL;
+	*b = (struct box){ .chat = chat, .thread = thread };
+	memcpy(b->turn, turn.p, turn.n);
+	return b;
+}
+
+static void put_text(struct box *b, str text)
+{
+	int64_t now = clock_mono_ms();
+
+	if (now < b->copy_at_ms)
+		return;
+	arena_free(&b->arena);
+	b->text = arena_dup(&b->arena, text);
+	b->copy_at_ms = now + COPY_MS;
+	b->fresh = true;
+}
+
+/* The last lines; older ones make room. */
+static void put_trace(struct box *b, str line)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str one = text_line(&a, line, 200);
+
+	while (b->trace_n && b->trace_n + one.n + 1 > TRACE_MAX) {
+		char *end = memchr(b->trace, '\n', b->trace_n);
+		size_t n = end ? (size_t)(end - b->trace) + 1 : b->trace_n;
+		memmove(b->trace, b->trace + n, b->trace_n - n);
+		b->trace_n -= n;
+	}
+	if (one.n + 1 > TRACE_MAX)
+		return;
+	memcpy(b->trace + b->trace_n, one.p, one.n);
+	b->trace_n += one.n;
+	b->trace[b->trace_n++] = '\n';
+	b->fresh = true;
+}
+
+void telegram_live(struct channel *self, str turn_id, str address, enum live_kind kind,
+		   str text)
+{
+	struct telegram *t = (struct telegram *)self;
+	struct telegram_live *l = t->live;
+	struct box *b;
+
+	lock(l);
+	b = kind == LIVE_START ? open_box(l, turn_id, address) : find(l, turn_id);
+	if (b && kind == LIVE_STOP) {
+		b->over = true;
+		if (!b->busy)
+			release(b);
+	} else if (b && !b->over && kind == LIVE_TEXT && t->opt.stream) {
+		put_text(b, text);
+	} else if (b && !b->over && kind == LIVE_TRACE && t->opt.stream) {
+		put_trace(b, text);
+	} else if (b && !b->over && kind == LIVE_SLOW) {
+		put_trace(b, text);
+	}
+	unlock(l);
+	bell_ring(&l->bell);
+}
+
+void telegram_live_end(struct telegram *t, str turn_id, const struct cancel *c)
+{
+	struct telegram_live *l = t->live;
+	bool busy = true;
+
+	while (busy) {
+		lock(l);
+		struct box *b = find(l, turn_id);
+		busy = b && b->busy;
+		if (b)
+			b->over = true;
+		if (b && !busy)
+			release(b);
+		unlock(l);
+		if (busy && wait_ms(END_LOOK_MS, c, NULL) < 0)
+			return;
+	}
+}
+
+static void put(char *out, size_t max, str s)
+{
+	size_t n = s.n < max - 1 ? s.n : 0;
+
+	memcpy(out, s.p ? s.p : "", n);
+	out[n] = '\0';
+}
+
+void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
+			  const struct telegram_press *p)
+{
+	struct telegram_live *l = t->live;
+	struct answer x = { .chat = ev->chat, .message_id = ev->message_id };
+
+	put(x.press_id, sizeof x.press_id, ev->press_id);
+	put(x.text, sizeof x.text, p->answer);
+	if (p->edit && p->approval.n) {
+		put(x.verdict, sizeof x.verdict, p->verdict);
+		put(x.approval, sizeof x.approval, p->approval);
+	}
+	lock(l);
+	/* When nobody can be told any more, the buttons still say it at the next press. */
+	if (l->answers_n < ANSWERS)
+		l->answer[l->answers_n++] = x;
+	unlock(l);
+	bell_ring(&l->bell);
+}
+
+/* --- choosing --------------------------------------------------------------------------- */
+
+/* No sooner may the chat be written to. */
+static int64_t chat_free_at(const struct telegram_live *l, const struct box *b)
+{
+	int64_t at = held_until(l, b->chat);
+
+	for (size_t i = 0; i < BOXES; i++)
+		if (l->box[i].turn[0] && l->box[i].chat == b->chat && l->box[i].edit_at_ms > at)
+			at = l->box[i].edit_at_ms;
+	return at;
+}
+
+static void take_text(struct box *b, struct job *j, struct arena *a)
+{
+	j->kind = JOB_TEXT;
+	j->text = arena_dup(a, b->text);
+	j->trace = arena_dup(a, (str){ b->trace, b->trace_n });
+	b->fresh = false;
+}
+
+/* Under the lock: the next thing to do, else when to look again. */
+static void choose(struct telegram_live *l, struct job *j, struct arena *a, int64_t *until)
+{
+	int64_t now = clock_mono_ms();
+
+	*until = now + IDLE_MS;
+	if (l->answers_n) {
+		j->kind = JOB_ANSWER;
+		j->answer = l->answer[0];
+		memmove(l->answer, l->answer + 1, --l->answers_n * sizeof *l->answer);
+		return;
+	}
+	for (size_t i = 0; i < BOXES; i++) {
+		struct box *b = &l->box[i];
+		int64_t edit_at, typing_at;
+		if (!b->turn[0] || b->over || b->faults > FAULTS_MAX)
+			continue;
+		edit_at = chat_free_at(l, b);
+		typing_at = held_until(l, b->chat);
+		typing_at = typing_at > b->typing_at_ms ? typing_at : b->typing_at_ms;
+		if (b->fresh && edit_at <= now)
+			take_text(b, j, a);
+		else if (typing_at <= now)
+			j->kind = JOB_TYPING;
+		if (j->kind != JOB_NONE) {
+			j->i = i;
+			memcpy(j->turn, b->turn, sizeof j->turn);
+			j->chat = b->chat;
+			j->thread = b->thread;
+			j->message_id = b->message_id;
+			b->busy = true;
+			return;
+		}
+		if (b->fresh && edit_at < *until)
+			*until = edit_at;
+		if (typing_at < *until)
+			*until = typing_at;
+	}
+}
+
+/* --- doing ------------------------------------------------------------------------------ */
+
+static void flooded(struct telegram *t, int64_t chat, const struct telegram_reply *r)
+{
+	if (r->end == TELEGRAM_FLOOD)
+		telegram_hold(t, chat, r->retry_after_ms);
+}
+
+static void show_typing(struct telegram *t, const struct job *j, struct arena *a)
+{
+	struct buf b = telegram_params(a, j->chat, j->thread);
+
+	buf_json_member(&b, "action", S("typing"));
+	struct telegram_reply r = telegram_do(t, "sendChatAction", &b, TYPING_MS, a, &t->stop);
+	flooded(t, j->chat, &r);
+}
+
+/* What the tools do above the answer, as long as both fit. */
+static str bubble(struct arena *a, const struct job *j)
+{
+	str text = tg_live(a, j->text), trace = str_trim(j->trace), both;
+
+	if (!trace.n)
+		return text;
+	both = arena_fmt(a, "<i>%.*s</i>%s%.*s", STRF(telegram_html(a, trace)),
+			 text.n ? "\n\n" : "", STRF(text));
+	return text.n && tg_length(both) > MESSAGE_UNITS ? text : both;
+}
+
+/* The row that stands for the answer from now on. */
+static int reserve(struct telegram *t, const struct job *j, int64_t message_id, struct arena *a)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	str address = telegram_address(a, j->chat, j->thread);
+	struct session s;
+	struct err e = { 0 };
+	int rc;
+
+	if ((rc = store_session_find(t->store, CHANNEL, address, a, &s, &e)) < 0 ||
+	    (rc = store_begin(&tx, t->store, &t->stop, &e)) < 0 ||
+	    (rc = store_outbox_reserve(&tx, CHANNEL, address, str_of(j->turn), s.id,
+				       arena_fmt(a, "%lld", (long long)message_id), &e)) < 0)
+		return rc;
+	return store_commit(&tx, &e);
+}
+
+static void take_back(struct telegram *t, const struct job *j, int64_t message_id,
+		      struct arena *a)
+{
+	struct buf b = telegram_params(a, j->chat, 0);
+
+	buf_json_member_i64(&b, "message_id", message_id);
+	(void)telegram_do(t, "deleteMessage", &b, CALL_MS, a, &t->stop);
+}
+
+/* The first message; its id, 0 when there is none. */
+static int64_t begin_message(struct telegram *t, const struct job *j, str html, struct arena *a,
+			     struct telegram_reply *r)
+{
+	struct buf b = telegram_params(a, j->chat, j->thread);
+	int64_t id;
+
+	buf_json_member(&b, "text", html);
+	buf_json_member(&b, "parse_mode", S("HTML"));
+	buf_json_key(&b, "disable_notification");
+	buf_add(&b, S("true"));
+	*r = telegram_do(t, "sendMessage", &b, CALL_MS, a, &t->stop);
+	id = json_i64(r->result, "message_id", 0);
+	if (r->end != TELEGRAM_OK || id <= 0)
+		return 0;
+	/* Its answer is on its way already, or cannot be kept: then this one is too much. */
+	if (reserve(t, j, id, a) < 0) {
+		take_back(t, j, id, a);
+		return 0;
+	}
+	return id;
+}
+
+static void edit_message(struct telegram *t, const struct job *j, str html, struct arena *a,
+			 struct telegram_reply *r)
+{
+	struct buf b = telegram_params(a, j->chat, 0);
+
+	buf_json_member_i64(&b, "message_id", j->message_id);
+	buf_json_member(&b, "text", html);
+	buf_json_member(&b, "parse_mode", S("HTML"));
+	*r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
+}
+
+static void show_text(struct telegram *t, struct job *j, struct arena *a, bool *failed)
+{
+	struct telegram_reply r = { 0 };
+	str html = bubble(a, j);
+
+	if (!html.n)
+		return;
+	if (j->message_id)
+		edit_message(t, j, html, a, &r);
+	else
+		j->message_id = begin_message(t, j, html, a, &r);
+	flooded(t, j->chat, &r);
+	*failed = r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME && r.end != TELEGRAM_FLOOD;
+	if (*failed)
+		log_debug("telegram.live", "err=%.*s", STRF(log_q(a, r.error)));
+}
+
+/* The question, now without buttons and with how it ended. */
+static void close_question(struct telegram *t, const struct answer *x, struct arena *a)
+{
+	struct buf b = telegram_params(a, x->chat, 0);
+	struct piece_new *v;
+	struct approval q;
+	size_t n;
+
+	if (store_approval_get(t->store, str_of(x->approval), a, &q, NULL) < 0 ||
+	    telegram_render_approval(a, &q, &v, &n, NULL) < 0)
+		return;
+	buf_json_member_i64(&b, "message_id", x->message_id);
+	buf_json_member(&b, "text",
+			arena_fmt(a, "%.*s\n<b>%.*s</b>", STRF(v[n - 1].body),
+				  STRF(telegram_html(a, str_of(x->verdict)))));
+	buf_json_member(&b, "parse_mode", S("HTML"));
+	struct telegram_reply r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
+	if (r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME)
+		log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
+}
+
+static void give_answer(struct telegram *t, const struct answer *x, struct arena *a)
+{
+	struct buf b = buf_in(a, 4096);
+
+	buf_addc(&b, '{');
+	buf_json_member(&b, "callback_query_id", str_of(x->press_id));
+	if (x->text[0])
+		buf_json_member(&b, "text", str_of(x->text));
+	(void)telegram_do(t, "answerCallbackQuery", &b, CALL_MS, a, &t->stop);
+	if (x->approval[0])
+		close_question(t, x, a);
+}
+
+/* What came of it goes back into the mailbox. */
+static void settle(struct telegram_live *l, const struct job *j, bool failed)
+{
+	struct box *b = &l->box[j->i];
+	int64_t now = clock_mono_ms();
+
+	b->busy = false;
+	if (j->kind == JOB_TYPING)
+		b->typing_at_ms = now + TYPING_MS;
+	if (j->kind == JOB_TEXT) {
+		b->edit_at_ms = now + (b->chat < 0 ? EDIT_GROUP_MS : EDIT_MS);
+		b->message_id = j->message_id;
+		b->faults = failed ? b->faults + 1 : 0;
+		/* What was not taken is shown next time, with what came since. */
+		b->fresh = b->fresh || failed;
+	}
+	if (b->over)
+		release(b);
+}
+
+static void *live_main(void *arg)
+{
+	struct telegram_live *l = arg;
+	struct telegram *t = l->t;
+
+	while (cancel_reason(&t->stop) == CANCEL_NONE) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct job j = { 0 };
+		bool failed = false;
+		int64_t until;
+
+		bell_hear(&l->bell);
+		lock(l);
+		choose(l, &j, &a, &until);
+		unlock(l);
+		if (j.kind == JOB_NONE) {
+			int rc = wait_fd(l->bell.fd, POLLIN, until, &t->stop, NULL);
+			if (rc < 0 && rc != E_TIMEOUT)
+				return NULL;
+			continue;
+		}
+		if (j.kind == JOB_TYPING)
+			show_typing(t, &j, &a);
+		else if (j.kind == JOB_TEXT)
+			show_text(t, &j, &a, &failed);
+		else
+			give_answer(t, &j.answer, &a);
+		if (j.kind == JOB_ANSWER)
+			continue;
+		lock(l);
+		settle(l, &j, failed);
+		unlock(l);
+	}
+	return NULL;
+}
+
+/* --- life ------------------------------------------------------------------------------- */
+
+int telegram_live_open(struct telegram *t, struct err *e)
+{
+	struct telegram_live *l = NEW(&t->arena, struct telegram_live);
+	int rc = bell_init(&l->bell, e);
+
+	if (rc < 0)
+		return rc;
+	l->t = t;
+	(void)pthread_mutex_init(&l->lock, NULL);
+	t->live = l;
+	return OK;
+}
+
+int telegram_live_start(struct telegram *t, struct err *e)
+{
+	return thread_start(&t->live->thread, "telegram-live", live_main, t->live, e);
+}
+
+/* The stop token has been fired. */
+void telegram_live_stop(struct telegram *t)
+{
+	thread_join(&t->live->thread);
+}
+
+void telegram_live_close(struct telegram *t)
+{
+	if (!t->live)
+		return;
+	for (size_t i = 0; i < BOXES; i++)
+		arena_free(&t->live->box[i].arena);
+	bell_done(&t->live->bell);
+	(void)pthread_mutex_destroy(&t->live->lock);
+	t->live = NULL;
+}

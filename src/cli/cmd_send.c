@@ -1,0 +1,182 @@
+/*
+ * gantry send: a message to a chat, from a script or by hand.  The row belongs to this process,
+ * which delivers it itself, whether a daemon runs or not; of a wait that a chat was told to keep
+ * both know, since it is in the database.
+ */
+#include "cli/cli.h"
+
+#include "base/utf.h"
+#include "chan/telegram_gate.h"
+#include "gateway/work.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "store/outbox.h"
+
+#include <unistd.h>
+
+#define PATIENCE_MS 120000
+
+/* The channel, and what came of the last piece that was not simply sent. */
+struct relay {
+	struct channel base;
+	struct channel *inner;
+	enum send_end end;
+	str error;
+	struct arena *a;
+};
+
+static int on_render(struct channel *self, const struct outbox_row *row, struct arena *a,
+		     struct piece_new **out, size_t *n, struct err *e)
+{
+	struct relay *r = (struct relay *)self;
+
+	return r->inner->render(r->inner, row, a, out, n, e);
+}
+
+static void on_send(struct channel *self, const struct outbox_row *row,
+		    const struct piece *piece, struct arena *a, struct send_result *out,
+		    const struct cancel *c)
+{
+	struct relay *r = (struct relay *)self;
+
+	r->inner->send(r->inner, row, piece, a, out, c);
+	if (out->end == SEND_OK && r->end == SEND_RETRY)
+		r->end = SEND_OK;
+	if (out->end == SEND_OK)
+		return;
+	r->end = out->moved_to.n ? SEND_RETRY : out->end;
+	r->error = arena_dup(r->a, out->error);
+}
+
+static int add_row(struct store *s, str address, str text, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	const struct outbox_new row = { .channel = S(TELEGRAM_CHANNEL),
+					.address = address,
+					.kind = S("notice"),
+					.text = text,
+					.owner = store_owner(s) };
+	int64_t id;
+	int rc;
+
+	if ((rc = store_begin(&tx, s, NULL, e)) < 0 ||
+	    (rc = store_outbox_add(&tx, &row, &id, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+/* Until nothing of ours is left to send. */
+static int deliver(struct engine *g, struct relay *r, struct err *e)
+{
+	const struct work_opt work = { .only = store_owner(g->store), .channel = &r->base };
+	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	int rc;
+
+	for (;;) {
+		int64_t wake_at = 0, ms;
+		while ((rc = work_deliver(g, &work, &wake_at, e)) == OK)
+			;
+		if (rc != E_NOENT || wake_at == 0)
+			return rc == E_NOENT ? OK : rc;
+		ms = wake_at - clock_now_ms();
+		if (clock_mono_ms() + ms > until)
+			return err_set(e, E_TIMEOUT, "it could not be sent in time: %.*s",
+				       STRF(r->error));
+		if ((rc = wait_ms(ms > 0 ? ms : 1, &g->root, e)) < 0)
+			return rc;
+	}
+}
+
+static int send_text(struct cli *cli, struct config *cfg, str address, str text)
+{
+	const struct engine_opt opt = { .mode = STORE_CLI, .store_only = true };
+	struct channel *channel = NULL;
+	struct engine g;
+	struct err e = { 0 };
+	int code = EXIT_OK;
+
+	if (engine_open(&g, cfg, &cli->env, &opt, &e) < 0)
+		return cli_fail("%s", e.msg);
+	if (cli_open_telegram(&channel, cli, cfg, g.store, &e) < 0) {
+		engine_close(&g);
+		return cli_fail("%s", e.msg);
+	}
+	struct relay r = {
+		.base = { .name = TELEGRAM_CHANNEL, .render = on_render, .send = on_send },
+		.inner = channel,
+		.end = SEND_OK,
+		.a = cli->a
+	};
+	if (add_row(g.store, address, text, &e) < 0 || deliver(&g, &r, &e) < 0)
+		code = cli_fail("%s", e.msg);
+	else if (r.end == SEND_UNKNOWN)
+		code = cli_fail("it may or may not have arrived: %.*s", STRF(r.error));
+	else if (r.end != SEND_OK && r.end != SEND_RETRY)
+		code = cli_fail("%.*s", STRF(r.error));
+	telegram_close(channel);
+	engine_close(&g);
+	return code;
+}
+
+static int read_text(struct cli *cli, const struct config *cfg, str *text)
+{
+	struct err e = { 0 };
+
+	*text = str_of(cli->argv[0]);
+	if (str_eq(*text, S("-")) && file_read_fd(text, cli->a, STDIN_FILENO,
+						  (size_t)cfg->limits.input_max_bytes, &e) < 0)
+		return cli_fail("standard input: %s", e.msg);
+	*text = str_trim(utf_repair(cli->a, *text));
+	return text->n ? EXIT_OK : cli_misuse(cli, "there is no text");
+}
+
+static int check_chat(const struct config *cfg, int64_t chat)
+{
+	if (telegram_gate_chat(&cfg->telegram, chat))
+		return EXIT_OK;
+	return cli_fail("the chat %lld is neither in channels.telegram.allow_from nor a group "
+			"of channels.telegram.groups",
+			(long long)chat);
+}
+
+static int run(struct cli *cli)
+{
+	const char *chat_text = NULL, *thread_text = NULL;
+	struct config *cfg = NULL;
+	int64_t chat = 0, thread = 0;
+	bool bad = false;
+	str text = { 0 };
+	int code;
+
+	(void)cli_value(cli, "--chat", &chat_text, &bad);
+	(void)cli_value(cli, "--thread", &thread_text, &bad);
+	if (bad || !chat_text || !str_i64(str_of(chat_text), &chat) || chat == 0)
+		return cli_misuse(cli, "say --chat ID, the number of a chat");
+	if (thread_text && (!str_i64(str_of(thread_text), &thread) || thread <= 0))
+		return cli_misuse(cli, "--thread wants the number of a topic");
+	if ((code = cli_rest(cli, 1, 1)) != EXIT_OK ||
+	    (code = cli_config(cli, CONFIG_STORE | CONFIG_CHANNEL, "telegram", true, &cfg)) !=
+		    EXIT_OK)
+		return code;
+	if ((code = check_chat(cfg, chat)) == EXIT_OK &&
+	    (code = read_text(cli, cfg, &text)) == EXIT_OK)
+		code = send_text(cli, cfg, telegram_address(cli->a, chat, thread), text);
+	config_free(cfg);
+	return code;
+}
+
+const struct cmd cmd_send = {
+	.name = "send",
+	.summary = "write to a chat",
+	.usage = "usage: gantry send --chat ID [--thread N] TEXT|-\n"
+		 "\n"
+		 "Sends Markdown to a Telegram chat the bot may talk to, with or without a "
+		 "running "
+		 "daemon.\n"
+		 "Exit code 1 when Telegram refused it, or when it is not known whether it "
+		 "arrived.\n"
+		 "\n"
+		 "example:\n"
+		 "  df -h | gantry send --chat 111111 -\n",
+	.run = run,
+};
