@@ -62,8 +62,8 @@ enum live_kind {
 	LIVE_START, /* a turn begins */
 	LIVE_TEXT, /* the answer so far (all of it) */
 	LIVE_TRACE, /* a line about a tool call or the like */
-	LIVE_SLOW, /* one about something that takes long: also shown where nothing is streamed */
 	LIVE_STOP, /* the turn ended; the answer comes by the outbox, or not at all */
+	LIVE_SLOW, /* a line about what takes long: also shown where nothing is streamed */
 };
 
 struct channel {
