@@ -24,7 +24,6 @@ struct telegram_opt {
 	const struct telegram_cfg *cfg; /* borrowed */
 	struct store *store; /* borrowed */
 	struct http_opt http; /* copied */
-	str data_dir; /* borrowed; files that come in lie in blobs/ below it */
 	bool stream; /* show answers as they grow, and what the tools do */
 	int64_t input_max; /* bytes of one message */
 	int64_t waiting_max; /* see struct inbox_new */

@@ -158,8 +158,7 @@ static int judge(struct batch *b, struct entry *x)
 
 /* --- rows ------------------------------------------------------------------------------- */
 
-static int add_notice(struct batch *b, struct tx *tx, const struct entry *x, str text,
-		      struct err *e)
+static int add_notice(struct tx *tx, const struct entry *x, str text, struct err *e)
 {
 	const struct outbox_new row = {
 		.channel = CHANNEL,
@@ -169,7 +168,6 @@ static int add_notice(struct batch *b, struct tx *tx, const struct entry *x, str
 	};
 	int64_t id;
 
-	(void)b;
 	return text.n ? store_outbox_add(tx, &row, &id, e) : OK;
 }
 
@@ -200,7 +198,7 @@ static int add_control(struct batch *b, struct tx *tx, struct entry *x, struct e
 
 	if (rc < 0 || x->effect.seen)
 		return rc;
-	return add_notice(b, tx, x, b->t->up.control_reply(b->a, x->what, &x->effect), e);
+	return add_notice(tx, x, b->t->up.control_reply(b->a, x->what, &x->effect), e);
 }
 
 static int add_entry(struct batch *b, struct tx *tx, struct entry *x, struct err *e)
@@ -213,9 +211,9 @@ static int add_entry(struct batch *b, struct tx *tx, struct entry *x, struct err
 	case CONTROL:
 		return add_control(b, tx, x, e);
 	case COMMAND:
-		return add_notice(b, tx, x, x->reply, e);
+		return add_notice(tx, x, x->reply, e);
 	case PRESS:
-		return telegram_press_decide(b->t, tx, &x->ev, &x->press, b->a, e);
+		return telegram_press_decide(tx, &x->ev, &x->press, b->a, e);
 	case MOVED:
 		return store_address_move(tx, CHANNEL, telegram_address(b->a, x->ev.chat, 0),
 					  telegram_address(b->a, x->ev.moved_to, 0), e);

@@ -61,7 +61,7 @@ struct telegram_press {
 /* Before the transaction: whose button, and may he? */
 void telegram_press_judge(struct telegram *t, const struct telegram_event *ev, struct arena *a,
 			  struct telegram_press *out);
-int telegram_press_decide(struct telegram *t, struct tx *tx, const struct telegram_event *ev,
+int telegram_press_decide(struct tx *tx, const struct telegram_event *ev,
 			  struct telegram_press *p, struct arena *a, struct err *e) MUSTUSE;
 /* "ok:ID", "no:ID", "al:ID" (pure). */
 bool telegram_press_parse(str data, str *id, bool *yes, bool *always);

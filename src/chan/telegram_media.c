@@ -68,8 +68,7 @@ static int keep_image(struct telegram *t, const struct telegram_event *ev, str d
 		      struct arena *a, struct attachment *file, struct err *e)
 {
 	str mime = telegram_media_mime(data);
-	str dir = arena_fmt(a, "%.*s/blobs", STRF(t->opt.data_dir));
-	int rc;
+	str dir = store_blobs(t->store);
 
 	if (!mime.n)
 		return err_set(e, E_PROTO, "not a picture that can be looked at");
@@ -81,9 +80,8 @@ static int keep_image(struct telegram *t, const struct telegram_event *ev, str d
 		.mime = mime,
 		.bytes = (int64_t)data.n,
 	};
-	if ((rc = dir_make(dir.p, 0700, e)) < 0)
-		return rc;
-	return file_write_atomic(arena_fmt(a, "%s/%s", dir.p, file->file.p).p, data, 0600, e);
+	return file_write_atomic(arena_fmt(a, "%.*s/%s", STRF(dir), file->file.p).p, data, 0600,
+				 e);
 }
 
 static str text_words(struct arena *a, str data)

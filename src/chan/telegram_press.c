@@ -58,20 +58,24 @@ static str word_of(enum approval_state state)
 	return str_of(words[state]);
 }
 
-int telegram_press_decide(struct telegram *t, struct tx *tx, const struct telegram_event *ev,
+int telegram_press_decide(struct tx *tx, const struct telegram_event *ev,
 			  struct telegram_press *p, struct arena *a, struct err *e)
 {
-	str by = arena_fmt(a, "%lld", (long long)ev->from);
+	const struct approval_press press = {
+		.id = p->approval,
+		.yes = p->yes,
+		.always = p->always,
+		.by = arena_fmt(a, "%lld", (long long)ev->from),
+		.at_ms = clock_now_ms(),
+	};
+	str here = arena_fmt(a, "%lld", (long long)ev->message_id);
 	enum approval_end end = APPROVAL_END_UNKNOWN;
 	struct approval q = { 0 };
 	int rc;
 
-	(void)t;
 	if (!p->approval.n)
 		return OK;
-	rc = store_approval_decide(tx, p->approval, p->yes, p->always, by, clock_now_ms(), a,
-				   &q, &end, e);
-	if (rc < 0)
+	if ((rc = store_approval_decide(tx, &press, a, &q, &end, e)) < 0)
 		return rc;
 	p->edit = end != APPROVAL_END_UNKNOWN;
 	switch (end) {
@@ -87,8 +91,8 @@ int telegram_press_decide(struct telegram *t, struct tx *tx, const struct telegr
 	case APPROVAL_END_ALREADY:
 		p->answer = arena_fmt(a, "Already decided: %.*s.", STRF(word_of(q.state)));
 		p->verdict = arena_fmt(a, "Decided: %.*s", STRF(word_of(q.state)));
-		/* Whoever decided has said so in the message. */
-		p->edit = false;
+		/* The message that was decided says so; one from before a restart does not. */
+		p->edit = !str_eq(q.message_id, here);
 		return OK;
 	case APPROVAL_END_EXPIRED:
 		p->answer = S("Too late: this question is no longer valid.");

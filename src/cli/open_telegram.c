@@ -27,7 +27,6 @@ int cli_open_telegram(struct channel **out, struct cli *cli, const struct config
 			  .all_proxy = h->all_proxy.p,
 			  .no_proxy = h->no_proxy.p,
 			  .user_agent = "gantry" },
-		.data_dir = cfg->store.data_dir,
 		.stream = cfg->agent.stream_replies,
 		.input_max = cfg->limits.input_max_bytes,
 		.waiting_max = cfg->gateway.waiting_notice,

@@ -79,7 +79,6 @@ static void open_post(struct post *p, void **state, const struct lb_step *steps)
 	}
 	struct telegram_opt opt = { .cfg = &p->cfg,
 				    .store = p->w->s,
-				    .data_dir = p->w->cfg.data_dir,
 				    .input_max = 65536,
 				    .waiting_max = 3 };
 	ok(p->w, telegram_open(&p->c, &opt, &p->w->e));
