@@ -139,11 +139,6 @@ enum telegram_gate telegram_gate_user(const struct telegram_cfg *cfg,
 	return on_list(list, ev->from) ? GATE_PASS : GATE_USER;
 }
 
-bool telegram_gate_chat(const struct telegram_cfg *cfg, int64_t chat)
-{
-	return chat < 0 ? group_of(cfg, chat) != NULL : on_list(&cfg->allow_from, chat);
-}
-
 /* Without the mention of the bot it begins with. */
 static str without_mention(const struct telegram_self *self, const struct telegram_event *ev)
 {

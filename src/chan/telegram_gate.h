@@ -30,9 +30,6 @@ struct telegram_self {
 enum telegram_gate telegram_gate_user(const struct telegram_cfg *cfg,
 				      const struct telegram_event *ev);
 
-/* May the bot write to this chat by itself: a user of the list, or a configured group? */
-bool telegram_gate_chat(const struct telegram_cfg *cfg, int64_t chat);
-
 /* GATE_PASS: *typed is what the sender typed, without a leading mention of the bot. */
 enum telegram_gate telegram_gate_message(const struct telegram_cfg *cfg,
 					 const struct telegram_self *self,

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 #include "base/utf.h"
-#include "chan/telegram_gate.h"
+#include "chan/telegram_update.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -130,15 +130,6 @@ static int read_text(struct cli *cli, const struct config *cfg, str *text)
 	return text->n ? EXIT_OK : cli_misuse(cli, "there is no text");
 }
 
-static int check_chat(const struct config *cfg, int64_t chat)
-{
-	if (telegram_gate_chat(&cfg->telegram, chat))
-		return EXIT_OK;
-	return cli_fail("the chat %lld is neither in channels.telegram.allow_from nor a group "
-			"of channels.telegram.groups",
-			(long long)chat);
-}
-
 static int run(struct cli *cli)
 {
 	const char *chat_text = NULL, *thread_text = NULL;
@@ -154,12 +145,15 @@ static int run(struct cli *cli)
 		return cli_misuse(cli, "say --chat ID, the number of a chat");
 	if (thread_text && (!str_i64(str_of(thread_text), &thread) || thread <= 0))
 		return cli_misuse(cli, "--thread wants the number of a topic");
+	if (cli->argc == 0)
+		return cli_misuse(cli, "there is no text");
 	if ((code = cli_rest(cli, 1, 1)) != EXIT_OK ||
-	    (code = cli_config(cli, CONFIG_STORE | CONFIG_CHANNEL, "telegram", true, &cfg)) !=
-		    EXIT_OK)
+	    (code = cli_config(cli, CONFIG_STORE | CONFIG_CHANNEL, true, &cfg)) != EXIT_OK)
 		return code;
-	if ((code = check_chat(cfg, chat)) == EXIT_OK &&
-	    (code = read_text(cli, cfg, &text)) == EXIT_OK)
+	if (!cfg->telegram.token.n)
+		code = cli_fail("there is no bot token; set TELEGRAM_BOT_TOKEN, or "
+				"channels.telegram.token_file");
+	else if ((code = read_text(cli, cfg, &text)) == EXIT_OK)
 		code = send_text(cli, cfg, telegram_address(cli->a, chat, thread), text);
 	config_free(cfg);
 	return code;
