@@ -147,10 +147,9 @@ static void a_rule_that_denies_meanwhile_wins(void **state)
 	agent_close(k->agent);
 	tools_close(k->tools);
 	ok(k->w, tools_open(&k->tools, &tools, &k->w->e));
-	struct agent_opt opt = { .cfg = &k->cfg,
-				 .store = k->w->s,
-				 .model = k->model,
-				 .tools = k->tools };
+	struct agent_opt opt = {
+		.cfg = &k->cfg, .store = k->w->s, .model = k->model, .tools = k->tools
+	};
 	ok(k->w, agent_open(&k->agent, &opt, &k->w->e));
 	press(k, 1, true, false);
 	go_on(k, "done");
