@@ -49,7 +49,7 @@ static const struct slash {
 	enum control control;
 	const char *help; /* NULL: an alias, not listed */
 } table[] = {
-	{ "start", ARGS_OPTIONAL, run_start, 0, NULL },
+	{ "start", ARGS_OPTIONAL, run_start, 0, "a greeting, and this list" },
 	{ "help", ARGS_NONE, run_help, 0, "this list" },
 	{ "new", ARGS_NONE, NULL, CONTROL_NEW, "forget this conversation and start afresh" },
 	{ "clear", ARGS_NONE, NULL, CONTROL_NEW, NULL },

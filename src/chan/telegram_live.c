@@ -29,6 +29,9 @@
 #define FAULTS_MAX 5
 #define IDLE_MS 60000
 #define END_LOOK_MS 10
+#define SHOWN 64
+#define WATCHES 32
+#define WATCH_MS 1000 /* how soon a question that ended by itself loses its buttons */
 
 struct box {
 	char turn[ID_LEN + 1]; /* "": free */
@@ -54,9 +57,26 @@ struct answer {
 	int64_t chat, message_id;
 };
 
+/* What a message was last made to show. */
+struct shown {
+	int64_t chat, message_id;
+	uint64_t hash;
+};
+
+/* A question with buttons. */
+struct watch {
+	char approval[ID_LONG_LEN + 1];
+	int64_t chat, message_id;
+};
+
 struct telegram_live {
 	struct telegram *t;
 	pthread_mutex_t lock; /* guards what follows */
+	struct shown shown[SHOWN];
+	size_t shown_next;
+	struct watch watch[WATCHES];
+	size_t watches_n;
+	int64_t watch_at_ms;
 	struct box box[BOXES];
 	struct hold hold[HOLDS];
 	struct answer answer[ANSWERS];
@@ -68,12 +88,14 @@ struct telegram_live {
 
 /* What the thread does next, copied out. */
 struct job {
-	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER } kind;
+	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER, JOB_WATCH } kind;
 	size_t i;
 	char turn[ID_LEN + 1];
 	int64_t chat, thread, message_id;
 	str text, trace; /* in the job's arena */
 	struct answer answer;
+	struct watch watch[WATCHES];
+	size_t watches_n;
 };
 
 static void lock(struct telegram_live *l)
@@ -121,6 +143,63 @@ int64_t telegram_held(struct telegram *t, int64_t chat)
 	int64_t left = held_until(t->live, chat) - clock_mono_ms();
 	unlock(t->live);
 	return left > 0 ? left : 0;
+}
+
+/* --- what stands there ------------------------------------------------------------------ */
+
+static uint64_t hash_of(str s)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < s.n; i++)
+		h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
+	return h ^ s.n;
+}
+
+static void note_shown(struct telegram_live *l, int64_t chat, int64_t message_id, str html)
+{
+	lock(l);
+	l->shown[l->shown_next++ % SHOWN] = (struct shown){ chat, message_id, hash_of(html) };
+	unlock(l);
+}
+
+bool telegram_live_shows(struct telegram *t, int64_t chat, int64_t message_id, str html)
+{
+	struct telegram_live *l = t->live;
+	uint64_t hash = hash_of(html), last = ~hash;
+
+	lock(l);
+	/* The newest note of the message counts. */
+	for (size_t i = 0; i < SHOWN; i++) {
+		const struct shown *x = &l->shown[(l->shown_next + i) % SHOWN];
+		if (x->chat == chat && x->message_id == message_id)
+			last = x->hash;
+	}
+	unlock(l);
+	return last == hash;
+}
+
+static void forget_watch(struct telegram_live *l, str approval, int64_t message_id)
+{
+	for (size_t i = 0; i < l->watches_n; i++)
+		if (l->watch[i].message_id == message_id &&
+		    str_eq(str_of(l->watch[i].approval), approval))
+			l->watch[i--] = l->watch[--l->watches_n];
+}
+
+void telegram_live_watch(struct telegram *t, str approval_id, int64_t chat, int64_t message_id)
+{
+	struct telegram_live *l = t->live;
+	struct watch x = { .chat = chat, .message_id = message_id };
+
+	if (approval_id.n > ID_LONG_LEN || message_id <= 0)
+		return;
+	memcpy(x.approval, approval_id.p, approval_id.n);
+	lock(l);
+	if (l->watches_n < WATCHES)
+		l->watch[l->watches_n++] = x;
+	unlock(l);
+	bell_ring(&l->bell);
 }
 
 /* --- mailboxes -------------------------------------------------------------------------- */
@@ -247,11 +326,12 @@ void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
 
 	put(x.press_id, sizeof x.press_id, ev->press_id);
 	put(x.text, sizeof x.text, p->answer);
+	lock(l);
 	if (p->edit && p->approval.n) {
 		put(x.verdict, sizeof x.verdict, p->verdict);
 		put(x.approval, sizeof x.approval, p->approval);
+		forget_watch(l, p->approval, ev->message_id);
 	}
-	lock(l);
 	/* When nobody can be told any more, the buttons still say it at the next press. */
 	if (l->answers_n < ANSWERS)
 		l->answer[l->answers_n++] = x;
@@ -292,6 +372,15 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 		memmove(l->answer, l->answer + 1, --l->answers_n * sizeof *l->answer);
 		return;
 	}
+	if (l->watches_n && l->watch_at_ms <= now) {
+		j->kind = JOB_WATCH;
+		j->watches_n = l->watches_n;
+		memcpy(j->watch, l->watch, sizeof j->watch);
+		l->watch_at_ms = now + WATCH_MS;
+		return;
+	}
+	if (l->watches_n)
+		*until = l->watch_at_ms;
 	for (size_t i = 0; i < BOXES; i++) {
 		struct box *b = &l->box[i];
 		int64_t edit_at, typing_at;
@@ -375,6 +464,18 @@ static void take_back(struct telegram *t, const struct job *j, int64_t message_i
 	(void)telegram_do(t, "deleteMessage", &b, CALL_MS, a, &t->stop);
 }
 
+/* The message with which an earlier process began to show this turn's answer; 0 none. */
+static int64_t begun_earlier(struct telegram *t, const struct job *j, struct arena *a)
+{
+	int64_t id = 0;
+	str live_id;
+
+	if (store_outbox_reserved(t->store, str_of(j->turn), a, &live_id, NULL) < 0 ||
+	    !str_i64(live_id, &id))
+		return 0;
+	return id;
+}
+
 /* The first message; its id, 0 when there is none. */
 static int64_t begin_message(struct telegram *t, const struct job *j, str html, struct arena *a,
 			     struct telegram_reply *r)
@@ -416,10 +517,14 @@ static void show_text(struct telegram *t, struct job *j, struct arena *a, bool *
 
 	if (!html.n)
 		return;
-	if (j->message_id)
-		edit_message(t, j, html, a, &r);
-	else
+	if (!j->message_id)
+		j->message_id = begun_earlier(t, j, a);
+	if (!j->message_id)
 		j->message_id = begin_message(t, j, html, a, &r);
+	else if (!telegram_live_shows(t, j->chat, j->message_id, html))
+		edit_message(t, j, html, a, &r);
+	if (j->message_id && (r.end == TELEGRAM_OK || r.end == TELEGRAM_SAME))
+		note_shown(t->live, j->chat, j->message_id, html);
 	flooded(t, j->chat, &r);
 	*failed = r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME && r.end != TELEGRAM_FLOOD;
 	if (*failed)
@@ -445,6 +550,47 @@ static void close_question(struct telegram *t, const struct answer *x, struct ar
 	struct telegram_reply r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
 	if (r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME)
 		log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
+}
+
+/* Questions that ended without a press: their time was over, or their turn was stopped. */
+static void check_watches(struct telegram *t, struct job *j, struct arena *a)
+{
+	for (size_t i = 0; i < j->watches_n; i++) {
+		struct answer x = { .chat = j->watch[i].chat,
+				    .message_id = j->watch[i].message_id };
+		struct approval q;
+		int rc =
+			store_approval_get(t->store, str_of(j->watch[i].approval), a, &q, NULL);
+		if (rc == OK && q.state == APPROVAL_PENDING)
+			continue;
+		lock(t->live);
+		forget_watch(t->live, str_of(j->watch[i].approval), x.message_id);
+		unlock(t->live);
+		if (rc < 0)
+			continue;
+		memcpy(x.approval, j->watch[i].approval, sizeof x.approval);
+		put(x.verdict, sizeof x.verdict,
+		    q.state == APPROVAL_EXPIRED  ? S("⌛ No longer valid")
+		    : q.state == APPROVAL_DENIED ? S("❌ Denied")
+						 : S("✅ Approved"));
+		close_question(t, &x, a);
+	}
+}
+
+/* What was asked before the start. */
+static void watch_old(struct telegram *t)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t chat, thread, id;
+	struct approval *v;
+	size_t n = 0;
+
+	if (store_approval_list(t->store, CHANNEL, &a, &v, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (str_i64(v[i].message_id, &id) &&
+		    telegram_address_read(v[i].address, &chat, &thread))
+			telegram_live_watch(t, v[i].id, chat, id);
 }
 
 static void give_answer(struct telegram *t, const struct answer *x, struct arena *a)
@@ -485,6 +631,7 @@ static void *live_main(void *arg)
 	struct telegram_live *l = arg;
 	struct telegram *t = l->t;
 
+	watch_old(t);
 	while (cancel_reason(&t->stop) == CANCEL_NONE) {
 		SCOPED(arena_free) struct arena a = { 0 };
 		struct job j = { 0 };
@@ -505,9 +652,11 @@ static void *live_main(void *arg)
 			show_typing(t, &j, &a);
 		else if (j.kind == JOB_TEXT)
 			show_text(t, &j, &a, &failed);
-		else
+		else if (j.kind == JOB_ANSWER)
 			give_answer(t, &j.answer, &a);
-		if (j.kind == JOB_ANSWER)
+		else
+			check_watches(t, &j, &a);
+		if (j.kind == JOB_ANSWER || j.kind == JOB_WATCH)
 			continue;
 		lock(l);
 		settle(l, &j, failed);

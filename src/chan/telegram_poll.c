@@ -237,7 +237,7 @@ static int poll_once(struct poller *p, int *idle)
 	}
 	/* A server that does not wait, or shows the same again: we do the waiting. */
 	if (++*idle > 1)
-		rest(p, growing_wait(*idle > 5 ? 5 : *idle - 2));
+		rest(p, growing_wait(*idle > 3 ? 1 : *idle - 2));
 	return OK;
 }
 

@@ -51,8 +51,8 @@ str telegram_buttons(struct arena *a, str id)
 {
 	return arena_fmt(
 		a,
-		"{\"inline_keyboard\":[[{\"text\":\"✅ Yes\",\"callback_data\":\"ok:%.*s\"},"
-		"{\"text\":\"❌ No\",\"callback_data\":\"no:%.*s\"}],[{\"text\":"
+		"{\"inline_keyboard\":[[{\"text\":\"Yes\",\"callback_data\":\"ok:%.*s\"},"
+		"{\"text\":\"No\",\"callback_data\":\"no:%.*s\"}],[{\"text\":"
 		"\"Always allow exactly this\",\"callback_data\":\"al:%.*s\"}]]}",
 		STRF(id), STRF(id), STRF(id));
 }

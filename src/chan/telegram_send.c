@@ -194,10 +194,11 @@ static int64_t retry_wait(int attempts)
 static void fate_of_unknown(const struct sending *s, const struct telegram_reply *r,
 			    struct send_result *out)
 {
-	bool again = str_eq(s->piece->method, S("edit")) && s->form == AS_IS &&
-		     s->piece->attempts < EDITS_MAX;
+	bool harmless = (str_eq(s->piece->method, S("edit")) && s->form == AS_IS) ||
+			s->row->approval_id.n > 0;
+	bool again = harmless && s->piece->attempts < EDITS_MAX;
 
-	/* An edit made twice is the same edit. */
+	/* An edit made twice is the same edit, and a question asked twice one question. */
 	out->end = again ? SEND_RETRY : SEND_UNKNOWN;
 	out->retry_after_ms = again && !r->canceled ? retry_wait(s->piece->attempts) : 0;
 }
@@ -262,6 +263,15 @@ static int64_t replied(const struct outbox_row *row, const struct piece *piece)
 	return piece->order == 1 && str_i64(row->reply_to, &id) ? id : 0;
 }
 
+/* The whole answer stood there already before the turn ended. */
+static bool shown_already(const struct sending *s)
+{
+	int64_t id = 0;
+
+	return str_eq(s->piece->method, S("edit")) && str_i64(s->piece->remote_id, &id) &&
+	       telegram_live_shows(s->t, s->chat, id, s->piece->body);
+}
+
 void telegram_send(struct channel *self, const struct outbox_row *row,
 		   const struct piece *piece, struct arena *a, struct send_result *out,
 		   const struct cancel *c)
@@ -288,10 +298,17 @@ void telegram_send(struct channel *self, const struct outbox_row *row,
 	}
 	if (row->turn_id.n && piece->order == 1)
 		telegram_live_end(s.t, row->turn_id, c);
+	if (shown_already(&s)) {
+		*out = (struct send_result){ .end = SEND_OK, .remote_id = piece->remote_id };
+		return;
+	}
 	do
 		r = call(&s, a);
 	while (otherwise(&s, &r));
 	fate(&s, &r, a, out);
+	if (out->end == SEND_OK && telegram_has_buttons(row, piece))
+		telegram_live_watch(s.t, row->approval_id, s.chat,
+				    json_i64(r.result, "message_id", 0));
 	if (s.plain || s.form == AS_TEXT)
 		log_debug("telegram.fallback", "row=%lld piece=%lld plain=%d text=%d",
 			  (long long)row->id, (long long)piece->order, s.plain,

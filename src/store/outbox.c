@@ -98,6 +98,25 @@ int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, s
 		      NULL, e);
 }
 
+int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *remote_id,
+			  struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	SCOPED(rows_end) struct rows rows = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_query(&rows, r.db,
+			      "SELECT live_id FROM outbox WHERE turn_id = ?1 "
+			      "AND state = 'reserved'",
+			      DB_ARGS(db_text(turn_id)), e);
+	if (rc == OK && (rc = rows_next(&rows, e)) > 0) {
+		*remote_id = rows_text(&rows, 0, a);
+		return OK;
+	}
+	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing is reserved");
+}
+
 int outbox_close_reserved(struct tx *tx, str turn_id, bool done, struct err *e)
 {
 	return db_run(tx_db(tx),

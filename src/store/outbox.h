@@ -33,6 +33,10 @@ int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id,
 int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, str session_id,
 			 str remote_id, struct err *e) MUSTUSE;
 
+/* The message that shows the answer of a turn already: an earlier process began it.  E_NOENT. */
+int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *remote_id,
+			  struct err *e) MUSTUSE;
+
 struct piece_new {
 	str method; /* send, edit, photo, document */
 	str body; /* as sent (HTML, ANSI-free text) */
