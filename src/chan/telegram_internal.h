@@ -96,6 +96,7 @@ void telegram_live(struct channel *self, str turn_id, str address, enum live_kin
 void telegram_live_end(struct telegram *t, str turn_id, const struct cancel *c);
 /* Is html what the message was last made to show?  Then an edit would change nothing. */
 bool telegram_live_shows(struct telegram *t, int64_t chat, int64_t message_id, str html);
+void telegram_live_shown(struct telegram *t, int64_t chat, int64_t message_id, str html);
 /* A question stands there with buttons: when it ends by itself, they go. */
 void telegram_live_watch(struct telegram *t, str approval_id, int64_t chat, int64_t message_id);
 /* Tell a presser, and (edit) what became of the question. */

@@ -8,12 +8,10 @@
  * One lock guards the mailboxes, the holds and the answers; it is never held across a call.
  */
 #include "chan/telegram_internal.h"
+#include "chan/telegram_show.h"
 
 #include "os/clock.h"
-#include "os/log.h"
-#include "store/session.h"
 #include "text/text.h"
-#include "text/tghtml.h"
 
 #include <string.h>
 
@@ -24,7 +22,6 @@
 #define EDIT_MS 1000
 #define EDIT_GROUP_MS 3000 /* groups may be written to 20 times a minute */
 #define COPY_MS 100 /* a mailbox takes a new text this often */
-#define CALL_MS 10000
 #define TRACE_MAX 1200
 #define FAULTS_MAX 5
 #define IDLE_MS 60000
@@ -91,8 +88,7 @@ struct job {
 	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER, JOB_WATCH } kind;
 	size_t i;
 	char turn[ID_LEN + 1];
-	int64_t chat, thread, message_id;
-	str text, trace; /* in the job's arena */
+	struct telegram_view view; /* in the job's arena */
 	struct answer answer;
 	struct watch watch[WATCHES];
 	size_t watches_n;
@@ -156,8 +152,10 @@ static uint64_t hash_of(str s)
 	return h ^ s.n;
 }
 
-static void note_shown(struct telegram_live *l, int64_t chat, int64_t message_id, str html)
+void telegram_live_shown(struct telegram *t, int64_t chat, int64_t message_id, str html)
 {
+	struct telegram_live *l = t->live;
+
 	lock(l);
 	l->shown[l->shown_next++ % SHOWN] = (struct shown){ chat, message_id, hash_of(html) };
 	unlock(l);
@@ -355,8 +353,8 @@ static int64_t chat_free_at(const struct telegram_live *l, const struct box *b)
 static void take_text(struct box *b, struct job *j, struct arena *a)
 {
 	j->kind = JOB_TEXT;
-	j->text = arena_dup(a, b->text);
-	j->trace = arena_dup(a, (str){ b->trace, b->trace_n });
+	j->view.text = arena_dup(a, b->text);
+	j->view.trace = arena_dup(a, (str){ b->trace, b->trace_n });
 	b->fresh = false;
 }
 
@@ -396,9 +394,9 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 		if (j->kind != JOB_NONE) {
 			j->i = i;
 			memcpy(j->turn, b->turn, sizeof j->turn);
-			j->chat = b->chat;
-			j->thread = b->thread;
-			j->message_id = b->message_id;
+			j->view.chat = b->chat;
+			j->view.thread = b->thread;
+			j->view.message_id = b->message_id;
 			b->busy = true;
 			return;
 		}
@@ -410,147 +408,6 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 }
 
 /* --- doing ------------------------------------------------------------------------------ */
-
-static void flooded(struct telegram *t, int64_t chat, const struct telegram_reply *r)
-{
-	if (r->end == TELEGRAM_FLOOD)
-		telegram_hold(t, chat, r->retry_after_ms);
-}
-
-static void show_typing(struct telegram *t, const struct job *j, struct arena *a)
-{
-	struct buf b = telegram_params(a, j->chat, j->thread);
-
-	buf_json_member(&b, "action", S("typing"));
-	struct telegram_reply r = telegram_do(t, "sendChatAction", &b, TYPING_MS, a, &t->stop);
-	flooded(t, j->chat, &r);
-}
-
-/* What the tools do above the answer, as long as both fit. */
-static str bubble(struct arena *a, const struct job *j)
-{
-	str text = tg_live(a, j->text), trace = str_trim(j->trace), both;
-
-	if (!trace.n)
-		return text;
-	both = arena_fmt(a, "<i>%.*s</i>%s%.*s", STRF(telegram_html(a, trace)),
-			 text.n ? "\n\n" : "", STRF(text));
-	return text.n && tg_length(both) > MESSAGE_UNITS ? text : both;
-}
-
-/* The row that stands for the answer from now on. */
-static int reserve(struct telegram *t, const struct job *j, int64_t message_id, struct arena *a)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	str address = telegram_address(a, j->chat, j->thread);
-	struct session s;
-	struct err e = { 0 };
-	int rc;
-
-	if ((rc = store_session_find(t->store, CHANNEL, address, a, &s, &e)) < 0 ||
-	    (rc = store_begin(&tx, t->store, &t->stop, &e)) < 0 ||
-	    (rc = store_outbox_reserve(&tx, CHANNEL, address, str_of(j->turn), s.id,
-				       arena_fmt(a, "%lld", (long long)message_id), &e)) < 0)
-		return rc;
-	return store_commit(&tx, &e);
-}
-
-static void take_back(struct telegram *t, const struct job *j, int64_t message_id,
-		      struct arena *a)
-{
-	struct buf b = telegram_params(a, j->chat, 0);
-
-	buf_json_member_i64(&b, "message_id", message_id);
-	(void)telegram_do(t, "deleteMessage", &b, CALL_MS, a, &t->stop);
-}
-
-/* The message with which an earlier process began to show this turn's answer; 0 none. */
-static int64_t begun_earlier(struct telegram *t, const struct job *j, struct arena *a)
-{
-	int64_t id = 0;
-	str live_id;
-
-	if (store_outbox_reserved(t->store, str_of(j->turn), a, &live_id, NULL) < 0 ||
-	    !str_i64(live_id, &id))
-		return 0;
-	return id;
-}
-
-/* The first message; its id, 0 when there is none. */
-static int64_t begin_message(struct telegram *t, const struct job *j, str html, struct arena *a,
-			     struct telegram_reply *r)
-{
-	struct buf b = telegram_params(a, j->chat, j->thread);
-	int64_t id;
-
-	buf_json_member(&b, "text", html);
-	buf_json_member(&b, "parse_mode", S("HTML"));
-	buf_json_key(&b, "disable_notification");
-	buf_add(&b, S("true"));
-	*r = telegram_do(t, "sendMessage", &b, CALL_MS, a, &t->stop);
-	id = json_i64(r->result, "message_id", 0);
-	if (r->end != TELEGRAM_OK || id <= 0)
-		return 0;
-	/* Its answer is on its way already, or cannot be kept: then this one is too much. */
-	if (reserve(t, j, id, a) < 0) {
-		take_back(t, j, id, a);
-		return 0;
-	}
-	return id;
-}
-
-static void edit_message(struct telegram *t, const struct job *j, str html, struct arena *a,
-			 struct telegram_reply *r)
-{
-	struct buf b = telegram_params(a, j->chat, 0);
-
-	buf_json_member_i64(&b, "message_id", j->message_id);
-	buf_json_member(&b, "text", html);
-	buf_json_member(&b, "parse_mode", S("HTML"));
-	*r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
-}
-
-static void show_text(struct telegram *t, struct job *j, struct arena *a, bool *failed)
-{
-	struct telegram_reply r = { 0 };
-	str html = bubble(a, j);
-
-	if (!html.n)
-		return;
-	if (!j->message_id)
-		j->message_id = begun_earlier(t, j, a);
-	if (!j->message_id)
-		j->message_id = begin_message(t, j, html, a, &r);
-	else if (!telegram_live_shows(t, j->chat, j->message_id, html))
-		edit_message(t, j, html, a, &r);
-	if (j->message_id && (r.end == TELEGRAM_OK || r.end == TELEGRAM_SAME))
-		note_shown(t->live, j->chat, j->message_id, html);
-	flooded(t, j->chat, &r);
-	*failed = r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME && r.end != TELEGRAM_FLOOD;
-	if (*failed)
-		log_debug("telegram.live", "err=%.*s", STRF(log_q(a, r.error)));
-}
-
-/* The question, now without buttons and with how it ended. */
-static void close_question(struct telegram *t, const struct answer *x, struct arena *a)
-{
-	struct buf b = telegram_params(a, x->chat, 0);
-	struct piece_new *v;
-	struct approval q;
-	size_t n;
-
-	if (store_approval_get(t->store, str_of(x->approval), a, &q, NULL) < 0 ||
-	    telegram_render_approval(a, &q, &v, &n, NULL) < 0)
-		return;
-	buf_json_member_i64(&b, "message_id", x->message_id);
-	buf_json_member(&b, "text",
-			arena_fmt(a, "%.*s\n<b>%.*s</b>", STRF(v[n - 1].body),
-				  STRF(telegram_html(a, str_of(x->verdict)))));
-	buf_json_member(&b, "parse_mode", S("HTML"));
-	struct telegram_reply r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
-	if (r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME)
-		log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
-}
 
 /* Questions that ended without a press: their time was over, or their turn was stopped. */
 static void check_watches(struct telegram *t, struct job *j, struct arena *a)
@@ -573,7 +430,8 @@ static void check_watches(struct telegram *t, struct job *j, struct arena *a)
 		    q.state == APPROVAL_EXPIRED  ? S("⌛ No longer valid")
 		    : q.state == APPROVAL_DENIED ? S("❌ Denied")
 						 : S("✅ Approved"));
-		close_question(t, &x, a);
+		telegram_show_verdict(t, x.chat, x.message_id, str_of(x.approval),
+				      str_of(x.verdict), a);
 	}
 }
 
@@ -595,15 +453,10 @@ static void watch_old(struct telegram *t)
 
 static void give_answer(struct telegram *t, const struct answer *x, struct arena *a)
 {
-	struct buf b = buf_in(a, 4096);
-
-	buf_addc(&b, '{');
-	buf_json_member(&b, "callback_query_id", str_of(x->press_id));
-	if (x->text[0])
-		buf_json_member(&b, "text", str_of(x->text));
-	(void)telegram_do(t, "answerCallbackQuery", &b, CALL_MS, a, &t->stop);
+	telegram_show_answer(t, str_of(x->press_id), str_of(x->text), a);
 	if (x->approval[0])
-		close_question(t, x, a);
+		telegram_show_verdict(t, x->chat, x->message_id, str_of(x->approval),
+				      str_of(x->verdict), a);
 }
 
 /* What came of it goes back into the mailbox. */
@@ -617,8 +470,12 @@ static void settle(struct telegram_live *l, const struct job *j, bool failed)
 		b->typing_at_ms = now + TYPING_MS;
 	if (j->kind == JOB_TEXT) {
 		b->edit_at_ms = now + (b->chat < 0 ? EDIT_GROUP_MS : EDIT_MS);
-		b->message_id = j->message_id;
-		b->faults = failed ? b->faults + 1 : 0;
+		b->message_id = j->view.message_id;
+		/* Having to wait is no fault. */
+		if (!failed)
+			b->faults = 0;
+		else if (held_until(l, b->chat) <= now)
+			b->faults++;
 		/* What was not taken is shown next time, with what came since. */
 		b->fresh = b->fresh || failed;
 	}
@@ -648,10 +505,11 @@ static void *live_main(void *arg)
 				return NULL;
 			continue;
 		}
+		j.view.turn = str_of(j.turn);
 		if (j.kind == JOB_TYPING)
-			show_typing(t, &j, &a);
+			telegram_show_typing(t, &j.view, &a);
 		else if (j.kind == JOB_TEXT)
-			show_text(t, &j, &a, &failed);
+			failed = !telegram_show_text(t, &j.view, &a);
 		else if (j.kind == JOB_ANSWER)
 			give_answer(t, &j.answer, &a);
 		else

@@ -1,0 +1,169 @@
+/*
+ * What is shown of a running turn, as calls.  From the first message on a reserved row stands
+ * for the answer, so that the message becomes the answer's, whatever happens to this process.
+ */
+#include "chan/telegram_show.h"
+
+#include "os/log.h"
+#include "store/session.h"
+#include "text/tghtml.h"
+
+#define CALL_MS 10000
+#define TYPING_CALL_MS 4000
+
+static void flooded(struct telegram *t, int64_t chat, const struct telegram_reply *r)
+{
+	if (r->end == TELEGRAM_FLOOD)
+		telegram_hold(t, chat, r->retry_after_ms);
+}
+
+void telegram_show_typing(struct telegram *t, const struct telegram_view *v, struct arena *a)
+{
+	struct buf b = telegram_params(a, v->chat, v->thread);
+	struct telegram_reply r;
+
+	buf_json_member(&b, "action", S("typing"));
+	r = telegram_do(t, "sendChatAction", &b, TYPING_CALL_MS, a, &t->stop);
+	flooded(t, v->chat, &r);
+}
+
+/* What the tools do above the answer, as long as both fit. */
+static str bubble(struct arena *a, const struct telegram_view *v)
+{
+	str text = tg_live(a, v->text), trace = str_trim(v->trace), both;
+
+	if (!trace.n)
+		return text;
+	both = arena_fmt(a, "<i>%.*s</i>%s%.*s", STRF(telegram_html(a, trace)),
+			 text.n ? "\n\n" : "", STRF(text));
+	return text.n && tg_length(both) > MESSAGE_UNITS ? text : both;
+}
+
+/* The message with which an earlier process began to show this turn's answer; 0 none. */
+static int64_t begun_earlier(struct telegram *t, const struct telegram_view *v, struct arena *a)
+{
+	int64_t id = 0;
+	str live_id;
+
+	if (store_outbox_reserved(t->store, v->turn, a, &live_id, NULL) < 0 ||
+	    !str_i64(live_id, &id))
+		return 0;
+	return id;
+}
+
+/* The row that stands for the answer from now on. */
+static int reserve(struct telegram *t, const struct telegram_view *v, int64_t message_id,
+		   struct arena *a)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	str address = telegram_address(a, v->chat, v->thread);
+	str id = arena_fmt(a, "%lld", (long long)message_id);
+	struct session s;
+	struct err e = { 0 };
+	int rc;
+
+	if ((rc = store_session_find(t->store, CHANNEL, address, a, &s, &e)) < 0 ||
+	    (rc = store_begin(&tx, t->store, &t->stop, &e)) < 0 ||
+	    (rc = store_outbox_reserve(&tx, CHANNEL, address, v->turn, s.id, id, &e)) < 0)
+		return rc;
+	return store_commit(&tx, &e);
+}
+
+static void take_back(struct telegram *t, const struct telegram_view *v, int64_t message_id,
+		      struct arena *a)
+{
+	struct buf b = telegram_params(a, v->chat, 0);
+
+	buf_json_member_i64(&b, "message_id", message_id);
+	(void)telegram_do(t, "deleteMessage", &b, CALL_MS, a, &t->stop);
+}
+
+static void begin_message(struct telegram *t, struct telegram_view *v, str html,
+			  struct arena *a, struct telegram_reply *r)
+{
+	struct buf b = telegram_params(a, v->chat, v->thread);
+	int64_t id;
+
+	buf_json_member(&b, "text", html);
+	buf_json_member(&b, "parse_mode", S("HTML"));
+	buf_json_key(&b, "disable_notification");
+	buf_add(&b, S("true"));
+	*r = telegram_do(t, "sendMessage", &b, CALL_MS, a, &t->stop);
+	id = json_i64(r->result, "message_id", 0);
+	if (r->end != TELEGRAM_OK || id <= 0)
+		return;
+	/* Its answer is on its way already, or cannot be kept: then this one is too much. */
+	if (reserve(t, v, id, a) < 0)
+		take_back(t, v, id, a);
+	else
+		v->message_id = id;
+}
+
+static void edit_message(struct telegram *t, const struct telegram_view *v, str html,
+			 struct arena *a, struct telegram_reply *r)
+{
+	struct buf b = telegram_params(a, v->chat, 0);
+
+	buf_json_member_i64(&b, "message_id", v->message_id);
+	buf_json_member(&b, "text", html);
+	buf_json_member(&b, "parse_mode", S("HTML"));
+	*r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
+}
+
+bool telegram_show_text(struct telegram *t, struct telegram_view *v, struct arena *a)
+{
+	struct telegram_reply r = { 0 };
+	str html = bubble(a, v);
+
+	if (!html.n)
+		return true;
+	if (!v->message_id)
+		v->message_id = begun_earlier(t, v, a);
+	if (!v->message_id)
+		begin_message(t, v, html, a, &r);
+	else if (!telegram_live_shows(t, v->chat, v->message_id, html))
+		edit_message(t, v, html, a, &r);
+	flooded(t, v->chat, &r);
+	if (r.end == TELEGRAM_OK || r.end == TELEGRAM_SAME) {
+		telegram_live_shown(t, v->chat, v->message_id, html);
+		return true;
+	}
+	log_debug("telegram.live", "err=%.*s", STRF(log_q(a, r.error)));
+	return false;
+}
+
+void telegram_show_answer(struct telegram *t, str press_id, str text, struct arena *a)
+{
+	struct buf b = buf_in(a, 4096);
+	struct telegram_reply r;
+
+	buf_addc(&b, '{');
+	buf_json_member(&b, "callback_query_id", press_id);
+	if (text.n)
+		buf_json_member(&b, "text", text);
+	r = telegram_do(t, "answerCallbackQuery", &b, CALL_MS, a, &t->stop);
+	if (r.end != TELEGRAM_OK)
+		log_debug("telegram.press", "err=%.*s", STRF(log_q(a, r.error)));
+}
+
+void telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
+			   str approval_id, str verdict, struct arena *a)
+{
+	struct buf b = telegram_params(a, chat, 0);
+	struct telegram_reply r;
+	struct piece_new *v;
+	struct approval q;
+	size_t n;
+
+	if (store_approval_get(t->store, approval_id, a, &q, NULL) < 0 ||
+	    telegram_render_approval(a, &q, &v, &n, NULL) < 0)
+		return;
+	buf_json_member_i64(&b, "message_id", message_id);
+	buf_json_member(&b, "text",
+			arena_fmt(a, "%.*s\n<b>%.*s</b>", STRF(v[n - 1].body),
+				  STRF(telegram_html(a, verdict))));
+	buf_json_member(&b, "parse_mode", S("HTML"));
+	r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
+	if (r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME)
+		log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
+}

@@ -1,0 +1,34 @@
+/*
+ * chan/telegram_show: the calls behind what telegram_live decides to show.
+ *
+ * Threads  the one of telegram_live.  Blocks  at most ten seconds a call.
+ * Errors   none are returned: nothing of this has to arrive.
+ */
+#ifndef CHAN_TELEGRAM_SHOW_H
+#define CHAN_TELEGRAM_SHOW_H
+
+#include "chan/telegram_internal.h"
+
+/* A running turn as its chat is to see it. */
+struct telegram_view {
+	str turn;
+	int64_t chat, thread;
+	int64_t message_id; /* that shows it, 0 none yet; set when there is one */
+	str text; /* the answer so far */
+	str trace; /* lines about tools */
+};
+
+void telegram_show_typing(struct telegram *t, const struct telegram_view *v, struct arena *a);
+
+/* In its message, which is made (and reserved for the answer) when there is none.  False: it
+ * was not taken; when the chat has to wait, that is noted. */
+bool telegram_show_text(struct telegram *t, struct telegram_view *v, struct arena *a);
+
+/* Tell who pressed; text may be "". */
+void telegram_show_answer(struct telegram *t, str press_id, str text, struct arena *a);
+
+/* A question, now without buttons and with how it ended. */
+void telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
+			   str approval_id, str verdict, struct arena *a);
+
+#endif
