@@ -63,7 +63,8 @@ static int adopt_live(struct db *db, str turn_id, str remote_id, struct err *e)
 	int64_t changed = 0;
 	int rc = db_run(db,
 			"UPDATE outbox SET live_id = ?2 WHERE turn_id = ?1 AND kind = 'reply' "
-			"AND state = 'raw' AND sender = '' AND live_id = ''",
+			"AND state IN ('raw', 'ready') AND state = 'raw' AND sender = '' "
+			"AND live_id = ''",
 			DB_ARGS(db_text(turn_id), db_text(remote_id)), &changed, e);
 
 	if (rc == OK && changed == 0)

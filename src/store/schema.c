@@ -294,6 +294,7 @@ static const char first[] =
 	"\tcreated_at_ms INTEGER NOT NULL\n"
 	") STRICT;\n"
 	"CREATE INDEX attachments_inbox ON attachments (inbox_id);\n"
+	"CREATE INDEX attachments_file ON attachments (file);\n"
 	"CREATE TABLE heartbeats (\n"
 	"\tpart TEXT PRIMARY KEY NOT NULL,\n"
 	"\tbeat_at_ms INTEGER NOT NULL,\n"
