@@ -15,6 +15,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenes"))
+from fakes.model import Model as SlowModel, Reply  # noqa: E402
+from fakes.telegram import ALLOWED, TOKEN, Telegram  # noqa: E402
+
 GANTRY = os.path.abspath(os.environ.get("GANTRY", "build/gantry"))
 BENCH = os.path.abspath(os.environ.get("BENCH", "build/bench"))
 TURNS = int(os.environ.get("BENCH_TURNS", "200"))
@@ -184,6 +188,67 @@ def bench_growth(home):
     row("growth from 10 to 100000 messages", f"{medians[100000] / medians[10]:.2f}", "times", "<= 1.2")
 
 
+def cpu_seconds(pids):
+    """User and system time so far."""
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as f:
+            ticks += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def telegram_daemon(home, model, bot, **more):
+    env = dict(environment(home, model, tools=False), CHANNEL="telegram", TELEGRAM_BOT_TOKEN=TOKEN,
+               TELEGRAM_ALLOWED_USERS=str(ALLOWED), TELEGRAM_API_BASE_URL=bot.url, **more)
+    daemon = Daemon(env)
+    bot.wait_calls("getUpdates", 1, 20)
+    return daemon
+
+
+def bench_telegram(home):
+    """All stamps are the fakes': when a poll's answer was about to go out, when a request was whole."""
+    model, bot = Model(), Telegram().start()
+    served = []
+    bot.on_update = lambda updates, stamp: served.append(stamp)
+    daemon = telegram_daemon(f"{home}/telegram", model, bot)
+    to_model, to_send = [], []
+    for n in range(TURNS + 1):
+        if n == 1:
+            began = cpu_seconds(daemon.pids())
+        bot.say("a question of a few words")
+        sent = bot.wait_calls("sendMessage", n + 1)
+        (arrived, departed), = model.take(1)
+        if n:
+            to_model.append(arrived / 1e3 - served[-1] * 1e3)
+            to_send.append(sent.arrived * 1e3 - departed / 1e3)
+    cpu = (cpu_seconds(daemon.pids()) - began) / TURNS
+    row("update served to model request p50", f"{percentile(to_model, .5):.2f}", "ms")
+    row("update served to model request p99", f"{percentile(to_model, .99):.2f}", "ms")
+    row("model answer to sendMessage p50", f"{percentile(to_send, .5):.2f}", "ms")
+    row("model answer to sendMessage p99", f"{percentile(to_send, .99):.2f}", "ms")
+    row("processor time per turn over Telegram", f"{cpu * 1e3:.1f}", "ms")
+    daemon.proc.terminate()
+    daemon.close()
+    model.close()
+    model, answers = SlowModel().start(), 3
+    model.answer(lambda r: Reply("word " * 100, chunk=[2000] + [700] * 100, pause=0.05))
+    bot.calls.clear()
+    daemon = telegram_daemon(f"{home}/stream", model, bot, STREAM_REPLIES="true")
+    began = time.monotonic()
+    for n in range(answers):
+        before = len(bot.messages())
+        bot.say("stream")
+        bot.board.wait(lambda: any(m.text.count("word") == 100 for m in bot.messages()[before:]), "the answer", 60)
+    row("edits per streamed answer", f"{len(bot.of('editMessageText')) / answers:.1f}", "edits",
+        f"of {(time.monotonic() - began) / answers:.1f} s")
+    daemon.proc.terminate()
+    daemon.close()
+    model.stop()
+    bot.stop()
+    for fault in bot.violations:
+        sys.exit("bench: the Bot API refused: " + fault)
+
+
 def print_rows(command, env):
     """The rows of a bench that is a program: "name value unit" lines."""
     out = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
@@ -228,6 +293,7 @@ def main():
         bench_start(home)
         bench_turns(home)
         bench_growth(home)
+        bench_telegram(home)
         bench_programs(home)
     finally:
         shutil.rmtree(home, ignore_errors=True)

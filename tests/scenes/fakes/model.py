@@ -48,7 +48,7 @@ class Reply:
     def __init__(self, text=None, *, reasoning=None, calls=None, usage=None, finish=None,
                  refusal=None, deltas=None, status=200, headers=None, body=None, sse=None,
                  chunk=None, gate=None, gate_at="start", close_after=None, done=True,
-                 reset=False, shape=None):
+                 reset=False, shape=None, pause=0):
         self.text, self.reasoning, self.calls, self.usage = text, reasoning, calls, usage
         self.finish, self.refusal, self.deltas = finish, refusal, deltas
         self.status, self.headers, self.body, self.sse = status, headers or {}, body, sse
@@ -58,6 +58,7 @@ class Reply:
         self.close_after = close_after  # close the connection after so many bytes of the body
         self.done = done                # end a stream with data: [DONE]
         self.reset = reset              # close with RST instead of FIN
+        self.pause = pause              # seconds between the writes of chunk
         self.shape = shape              # None as asked, "json" or "sse" whatever was asked
 
     # The body -------------------------------------------------------------------------------
@@ -407,7 +408,7 @@ class Model:
                 writer.write(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
                 await writer.drain()
                 if reply.chunk:
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(reply.pause)
             if stop == end and not await self._gate(reader, request, reply.gate):
                 return False
             if close:

@@ -7,6 +7,7 @@ What holds for every scene with Telegram is checked at its end: the server refus
 
 import struct
 import subprocess
+import threading
 
 import pytest
 
@@ -56,10 +57,9 @@ channels:
         """`gantry run`, polling."""
         before = len(self.of("getUpdates"))
         p = self.gantry.start("run", *self.args, seam=seam, stdin=subprocess.DEVNULL, **more)
-        try:
-            self.wait_calls("getUpdates", before + 1, 30)
-        except AssertionError as e:
-            raise AssertionError("%s\n%s" % (e, p.report())) from None
+        threading.Thread(target=lambda: (p.popen.wait(), self.board.changed()), daemon=True).start()
+        self.board.wait(lambda: len(self.of("getUpdates")) > before or not p.running(), "the first poll", 30, p.report)
+        assert p.running(), p.report()
         return p
 
     def run_clocked(self, **more):
