@@ -6,6 +6,7 @@ import pytest
 
 from fakes.model import call
 from fakes.telegram import ALLOWED, STRANGER
+from harness.watch import wait_files
 
 pytestmark = pytest.mark.concurrency
 
@@ -13,7 +14,7 @@ ASK = 'policy: {rules: [{tool: "srv__count", action: ask}]}'
 
 
 @pytest.fixture
-def asked(bot, model, mcp):
+def asked(bot, gantry, model, mcp):
     """asked(label): the prompt for one call of srv__count."""
     mcp.add("srv", tools=["count"])
     bot.configure(ASK)
@@ -25,8 +26,12 @@ def asked(bot, model, mcp):
             ask.proc = bot.run()
         known = {m.id for m in bot.messages(chat)}
         bot.say("buy it @test_bot", chat)
-        return bot.board.wait(lambda: next((m for m in bot.messages(chat) if m.buttons and m.id not in known), None),
-                              "a prompt with buttons", None, bot.view)
+        found = bot.board.wait(lambda: next((m for m in bot.messages(chat) if m.buttons and m.id not in known), None),
+                               "a prompt with buttons", None, bot.view)
+        # A death before that is noted posts the question again as if for the first time.
+        wait_files(gantry.data, lambda: gantry.sql("select 1 from approvals where message_id = ?", str(found.id)),
+                   "the prompt to be noted")
+        return found
     return ask
 
 
@@ -38,12 +43,13 @@ def answered(bot, query):
 @pytest.mark.parametrize("button, ledger, told", [("Yes", ["bought"], None), ("No", [], "(?i)den|refus|no")])
 def test_yes_runs_it_and_no_tells_the_model(bot, model, mcp, asked, button, ledger, told):
     prompt = asked()
-    assert [t for t, _ in prompt.buttons][:2] == ["Yes", "No"] and len(prompt.buttons) == 3
+    assert [t.split()[-1] for t, _ in prompt.buttons] == ["Yes", "No", "this"]
     assert "srv__count" in prompt.text and "bought" in prompt.text and mcp.ledger_lines() == []
     q = bot.press(prompt, button)
     answered(bot, q)
     bot.wait_text("^finished$")
-    assert mcp.ledger_lines() == ledger and prompt.buttons == [] and prompt.edits
+    bot.board.wait(lambda: not prompt.buttons, "the buttons to go", None, bot.view)
+    assert mcp.ledger_lines() == ledger and prompt.edits
     if told:
         assert re.search(told, model.last.results[0])
 
@@ -182,7 +188,7 @@ def test_a_deny_rule_that_came_meanwhile_wins(bot, mcp, model, asked):
     bot.press(prompt, "Yes")
     bot.run()
     bot.wait_text("^finished$")
-    assert mcp.ledger_lines() == [] and re.search("(?i)den|polic", model.last.results[0])
+    assert mcp.ledger_lines() == [] and re.search("(?i)refused", model.last.results[0])
 
 
 def test_a_failed_prompt_does_not_hang_the_turn(bot, model, mcp, asked):

@@ -27,7 +27,7 @@ def test_a_message_is_answered_and_the_next_knows_of_it(bot, model):
 
 def test_commands_are_announced_and_the_poll_asks_only_for_what_is_read(bot):
     bot.run()
-    assert {"start", "help", "new", "status", "stop", "whoami", "tools", "resend"} <= {c["command"] for c in bot.commands}
+    assert {"help", "new", "status", "stop", "whoami", "tools", "resend"} <= {c["command"] for c in bot.commands}
     poll = bot.of("getUpdates")[0]
     assert sorted(poll.params["allowed_updates"]) == ["callback_query", "message"]
     assert poll.params["timeout"] >= 20
@@ -144,10 +144,13 @@ def test_an_odd_update_is_passed_over(bot, model, update):
 
 def test_a_tool_is_traced_and_the_answer_follows(bot, gantry, model, mcp):
     mcp.add("srv", tools=["echo"])
+    gate = Gate()
     model.reply("Let me look.", calls=[call("srv__echo", text="tulip")])
-    model.reply("It says tulip.")
+    model.reply("It says tulip.", gate=gate)
     bot.run(STREAM_REPLIES="true", TOOL_TRACE="full")
     bot.say("go")
+    bot.wait_text("echo")
+    gate.release()
     bot.wait_text("It says tulip")
     traced = [c.text for c in bot.of("sendMessage", "editMessageText")]
     assert any("echo" in t for t in traced)
@@ -181,7 +184,7 @@ def test_send_speaks_with_and_without_the_daemon(bot, gantry, model):
 
 
 @pytest.mark.parametrize("args, word", [
-    (["--chat", "12a", "x"], "chat"), (["x"], "chat"), (["--chat", "111"], "(?i)text|usage"),
+    (["--chat", "12a", "x"], "chat"), (["x"], "chat"), (["--chat", "111"], "(?i)missing"),
     (["--chat", "111", "  "], "(?i)text|empty"), (["--chat", "111", "--thread", "x", "y"], "thread")])
 def test_send_says_what_is_wrong(bot, gantry, args, word):
     r = gantry.run("send", *args, code=None)
@@ -190,8 +193,10 @@ def test_send_says_what_is_wrong(bot, gantry, args, word):
 
 
 def test_send_tells_a_refusal(bot, gantry):
-    r = gantry.run("send", "--chat", 424242, "x", code=None)
-    assert r.code != 0 and "chat not found" in r.err
+    r = gantry.run("send", "--chat", STRANGER, "x", code=None)
+    assert r.code != 0 and "999" in r.err and not bot.of("sendMessage")
+    r = gantry.run("send", "--chat", 222, "x", TELEGRAM_ALLOWED_USERS="111,222", code=None)
+    assert r.code != 0 and "chat not found" in r.err, r
 
 
 def test_a_blocked_bot_or_a_deleted_chat_does_not_hold_up_the_others(bot, gantry, model):

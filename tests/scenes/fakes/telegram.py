@@ -294,8 +294,8 @@ class World:
         return self.raw("edited_message", obj)
 
     def press(self, message, button, user=ALLOWED, chat=None):
-        """Press a button, named by its label or data; the query's id.  chat: pretend it stands there."""
-        data = next((d for t, d in message.buttons if button in (t, d)), button)
+        """Press a button, named by its data or the end of its label; the query's id.  chat: pretend it stands there."""
+        data = next((d for t, d in message.buttons if button == d or t.endswith(button)), button)
         obj = dict(copy.deepcopy(message.json()))
         if chat is not None:
             obj["chat"] = self.chats[chat].json()
@@ -807,6 +807,7 @@ class Telegram(Methods):
             for u in list(self.updates)[:limit * 4]:
                 if kinds and not any(k in u for k in kinds):
                     self.updates.remove(u)
+                    self.given.append(u["update_id"])
                 elif len(out) < limit:
                     out.append(u)
             return out
