@@ -165,8 +165,8 @@ agent: {model: test-model, persona_dir: %s, tool_trace: "off", stream_replies: %
                 where = self.boundary(n)
                 self.histogram[where] += 1
                 found.append(where)
-        for row in self.rows("select html from pieces where state = 'sending'"):
-            key = piece_key(re.sub("<[^>]*>", "", row["html"]))
+        for row in self.rows("select plain from pieces where state = 'sending'"):
+            key = piece_key(row["plain"])
             if key:
                 self.may_repeat[key] += 1
         assert not proc.sanitizer_report(), proc.report()
