@@ -310,7 +310,7 @@ void telegram_live_end(struct telegram *t, str turn_id, const struct cancel *c)
 
 static void put(char *out, size_t max, str s)
 {
-	size_t n = s.n < max - 1 ? s.n : 0;
+	size_t n = s.n < max ? s.n : 0;
 
 	memcpy(out, s.p ? s.p : "", n);
 	out[n] = '\0';
