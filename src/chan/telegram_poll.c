@@ -26,6 +26,7 @@ struct poller {
 	int faults; /* in a row */
 	enum telegram_end fault; /* the last one */
 	bool unhooked; /* the webhook was removed once */
+	bool met; /* a poll was answered */
 };
 
 /* Longer after each fault, and never in step with others. */
@@ -202,7 +203,8 @@ static struct telegram_reply get_updates(struct poller *p, struct arena *a)
 	buf_addc(&b, '{');
 	if (p->cursor)
 		buf_json_member_i64(&b, "offset", p->cursor);
-	buf_json_member_i64(&b, "timeout", POLL_S);
+	/* The first one only asks what waits: questions of an earlier start depend on it. */
+	buf_json_member_i64(&b, "timeout", p->met ? POLL_S : 0);
 	buf_json_member_i64(&b, "limit", 100);
 	buf_json_key(&b, "allowed_updates");
 	buf_add(&b, S(TELEGRAM_UPDATES));
@@ -227,6 +229,7 @@ static int poll_once(struct poller *p, int *idle)
 		return OK;
 	}
 	fine(p);
+	p->met = true;
 	if (r.result->n)
 		rc = telegram_batch_take(p->t, p->key, r.result, &p->cursor, &a);
 	if (rc == OK)
