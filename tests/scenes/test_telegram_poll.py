@@ -18,7 +18,7 @@ def echo(model):
 
 @pytest.mark.parametrize("how", ["dead", "hang"])
 def test_a_poll_gone_silent_is_given_up_and_the_message_is_answered(bot, echo, how):
-    bot.fail("getUpdates", skip=1, **{how: True})
+    bot.fail("getUpdates", skip=2, **{how: True})
     d = bot.run_clocked()
     bot.say("one")
     bot.wait_text("end one")

@@ -55,12 +55,15 @@ channels:
        "\n".join("    " + line for line in telegram.splitlines()), text), encoding="utf-8")
         return self
 
+    def long_polls(self):
+        return len([c for c in self.of("getUpdates") if c.params.get("timeout")])
+
     def run(self, seam=False, **more):
         """`gantry run`, polling."""
-        before = len(self.of("getUpdates"))
+        before = self.long_polls()
         p = self.gantry.start("run", *self.args, seam=seam, stdin=subprocess.DEVNULL, **more)
         threading.Thread(target=lambda: (p.popen.wait(), self.board.changed()), daemon=True).start()
-        self.board.wait(lambda: len(self.of("getUpdates")) > before or not p.running(), "the first poll", 30, p.report)
+        self.board.wait(lambda: self.long_polls() > before or not p.running(), "the first long poll", 30, p.report)
         assert p.running(), p.report()
         return p
 
