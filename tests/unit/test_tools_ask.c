@@ -1,0 +1,117 @@
+/*
+ * Answers that are kept: what one is bound to, and what was granted for good.
+ */
+#include "policy/rules.h"
+#include "tools/tools.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static void list(const struct tool_source *self, struct arena *a,
+		 void (*add)(void *arg, const struct tool_spec *spec), void *arg)
+{
+	const struct tool_spec one = { .name = S("mail__send"),
+				       .schema = S("{}"),
+				       .source = self };
+
+	add(arg, &one);
+}
+
+static int call(const struct tool_source *self, const struct tool_spec *spec, str args,
+		const struct tool_ctx *ctx, struct arena *a, struct tool_result *out,
+		const struct cancel *c, struct err *e)
+{
+	return err_set(e, E_INVAL, "not here");
+}
+
+static bool granted(void *arg, str tool, str hash)
+{
+	return str_eq(tool, S("mail__send")) && str_eq(hash, *(const str *)arg);
+}
+
+static const struct tool_source source = { .name = "test", .list = list, .call = call };
+
+static struct tools *open_tools(enum policy_verdict action, const str *hash,
+				const char *workspace)
+{
+	static struct policy_rule rule;
+	static struct policy_cfg policy = { .rules = &rule, .n = 1 };
+	struct tools_opt opt = { .policy = &policy,
+				 .workspace = str_of(workspace),
+				 .mcp = &source,
+				 .granted = hash ? granted : NULL,
+				 .granted_arg = (void *)hash };
+	struct tools *t;
+
+	rule = (struct policy_rule){ S("mail__*"), action };
+	assert_int_equal(tools_open(&t, &opt, NULL), OK);
+	return t;
+}
+
+static struct call admit(struct tools *t, struct arena *a, const char *args)
+{
+	struct toolset set;
+	struct call c = { .requested = S("mail__send"), .args = str_of(args) };
+
+	tools_snapshot(t, a, &set);
+	(void)tools_admit(t, &set, &c, a);
+	return c;
+}
+
+static str hash_of(struct arena *a, const char *args, const char *workspace)
+{
+	struct tools *t = open_tools(VERDICT_ASK, NULL, workspace);
+	struct call c = admit(t, a, args);
+	str hash = tools_hash(t, &c, a);
+
+	tools_close(t);
+	return hash;
+}
+
+static void an_answer_is_bound_to_arguments_and_directory(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str hash = hash_of(&a, "{\"to\":1}", "/tmp");
+
+	(void)state;
+	assert_int_equal(hash.n, 64);
+	assert_true(str_eq(hash, hash_of(&a, "{\"to\":1}", "/tmp")));
+	assert_false(str_eq(hash, hash_of(&a, "{\"to\":2}", "/tmp")));
+	assert_false(str_eq(hash, hash_of(&a, "{\"to\":1}", "/")));
+}
+
+static const struct {
+	enum policy_verdict action;
+	const char *args, *decision;
+	enum call_state state;
+} cases[] = {
+	{ VERDICT_ASK, "{\"to\":1}", "granted", CALL_RUNNING },
+	{ VERDICT_ASK, "{\"to\":2}", "ask", CALL_PLANNED },
+	/* Deny rules win over what was granted. */
+	{ VERDICT_DENY, "{\"to\":1}", "deny", CALL_DENIED },
+};
+
+static void what_was_granted_is_asked_no_more(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		str hash = hash_of(&a, "{\"to\":1}", "/tmp");
+		struct tools *t = open_tools(cases[i].action, &hash, "/tmp");
+		struct call c = admit(t, &a, cases[i].args);
+		assert_int_equal(c.state, cases[i].state);
+		assert_true(str_eq(c.decision, str_of(cases[i].decision)));
+		tools_close(t);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_is_bound_to_arguments_and_directory),
+		cmocka_unit_test(what_was_granted_is_asked_no_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
