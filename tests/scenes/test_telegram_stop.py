@@ -6,7 +6,7 @@ import pytest
 
 from fakes.model import Reply, call
 from fakes.telegram import ALLOWED
-from harness.watch import Gate
+from harness.watch import Gate, wait_files
 
 pytestmark = pytest.mark.concurrency
 
@@ -185,7 +185,7 @@ def test_one_session_takes_turns_and_two_run_together(bot, gantry, model):
     assert bot.seen() == ["end a1", "end a2"]
 
 
-def test_a_burst_gets_one_notice_and_every_message_its_answer(bot, model):
+def test_a_burst_gets_one_notice_and_every_message_its_answer(bot, gantry, model):
     gate = Gate()
     model.reply("end m0", gate=gate)
     model.answer(lambda r: Reply("end " + r.user.split("\n")[0]))
@@ -196,6 +196,7 @@ def test_a_burst_gets_one_notice_and_every_message_its_answer(bot, model):
         bot.say("m%d" % n)
     bot.wait_text("(?i)still working")
     bot.wait_confirmed(bot.say("m13"))
+    wait_files(gantry.data, lambda: gantry.sql("select 1 from pieces where state = 'sent'"), "the notice to be noted")
     d.kill()
     d.wait(20)
     bot.run()
