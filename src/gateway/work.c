@@ -213,8 +213,9 @@ static enum piece_end end_of(enum send_end end)
 	return map[end];
 }
 
-/* All pieces of a row are over: one line when only a part of an answer arrived. */
-static int row_over(struct tx *tx, const struct outbox_row *row, struct err *e)
+/* All pieces of a row are over: one line when only a part of an answer arrived, and no more
+ * waiting for the answer to a question that could not be asked. */
+static int row_over(struct tx *tx, const struct outbox_row *row, bool *unasked, struct err *e)
 {
 	const struct outbox_new notice = { .session_id = row->session_id,
 					   .channel = row->channel,
@@ -223,6 +224,10 @@ static int row_over(struct tx *tx, const struct outbox_row *row, struct err *e)
 					   .text = S(PARTIAL_NOTICE) };
 	bool partial = false;
 	int64_t id;
+
+	if (row->approval_id.n)
+		return store_approval_posted(tx, row->approval_id, row->id, clock_now_ms(),
+					     unasked, e);
 	int rc = store_outbox_partial(tx, row->id, &partial, e);
 
 	return rc < 0 || !partial ? rc : store_outbox_add(tx, &notice, &id, e);
@@ -260,16 +265,18 @@ static int next_once(struct engine *g, const struct outbox_row *row, struct piec
 	    (rc = record(&tx, row, piece, sent, e)) < 0)
 		return rc;
 	struct piece next = { 0 };
-	bool ours = false;
+	bool ours = false, unasked = false;
 	if ((rc = store_outbox_held(&tx, row->id, &ours, e)) < 0)
 		return rc;
 	rc = ours ? store_piece_begin(&tx, row->id, a, &next, e) : OK;
 	if (rc == OK && !ours)
-		rc = row_over(&tx, row, e);
+		rc = row_over(&tx, row, &unasked, e);
 	if (rc < 0)
 		return rc;
 	if ((rc = store_commit(&tx, e)) == OK)
 		*piece = next;
+	if (unasked)
+		bell_ring(&g->clock);
 	return rc;
 }
 

@@ -245,6 +245,20 @@ int store_approval_expire(struct tx *tx, int64_t now_ms, int64_t *n, struct err 
 			       DB_ARGS(db_i64(now_ms)), n, e);
 }
 
+int store_approval_posted(struct tx *tx, str id, int64_t outbox_id, int64_t now_ms, bool *over,
+			  struct err *e)
+{
+	int64_t n = 0;
+	int rc = db_run(tx_db(tx),
+			"UPDATE approvals SET expires_at_ms = ?3 "
+			"WHERE id = ?1 AND state = 'pending' AND message_id = '' AND EXISTS "
+			"(SELECT 1 FROM outbox WHERE id = ?2 AND state = 'dead')",
+			DB_ARGS(db_text(id), db_i64(outbox_id), db_i64(now_ms)), &n, e);
+
+	*over = n > 0;
+	return rc;
+}
+
 /* Those that match, in a. */
 static int list(struct approval **out, size_t *n, struct db *db, const char *sql,
 		const struct db_arg *args, size_t args_n, struct arena *a, struct err *e)

@@ -81,6 +81,11 @@ int store_turn_park(struct tx *tx, str turn_id, bool *parked, struct err *e) MUS
 /* Pending ones whose time is over become expired and their parked turns ready; *n how many. */
 int store_approval_expire(struct tx *tx, int64_t now_ms, int64_t *n, struct err *e) MUSTUSE;
 
+/* Its post is over: when that was refused and no prompt of it stands anywhere, nobody can
+ * answer, and its time ends at now_ms; *over says so. */
+int store_approval_posted(struct tx *tx, str id, int64_t outbox_id, int64_t now_ms, bool *over,
+			  struct err *e) MUSTUSE;
+
 /* After a restart: pending ones of the channel that an earlier process posted are posted once
  * more.  *n how many. */
 int store_approval_repost(struct tx *tx, str channel, int64_t *n, struct err *e) MUSTUSE;
