@@ -10,6 +10,7 @@
 #include "chan/telegram_internal.h"
 #include "chan/telegram_show.h"
 
+#include "base/utf.h"
 #include "os/clock.h"
 #include "text/text.h"
 
@@ -21,7 +22,7 @@
 #define TYPING_MS 4000
 #define EDIT_MS 1000
 #define EDIT_GROUP_MS 3000 /* groups may be written to 20 times a minute */
-#define COPY_MS 100 /* a mailbox takes a new text this often */
+#define TEXT_MAX 16384 /* bytes of a text that are kept: more cannot be shown */
 #define TRACE_MAX 1200
 #define FAULTS_MAX 5
 #define IDLE_MS 60000
@@ -34,7 +35,8 @@ struct box {
 	char turn[ID_LEN + 1]; /* "": free */
 	int64_t chat, thread;
 	struct arena arena; /* owns text */
-	str text;
+	char *text; /* NULL: none yet */
+	size_t text_n;
 	char trace[TRACE_MAX];
 	size_t trace_n;
 	bool fresh; /* there is something that is not shown yet */
@@ -42,7 +44,7 @@ struct box {
 	bool over; /* the turn has ended */
 	int faults;
 	int64_t message_id; /* that shows it, 0 none yet */
-	int64_t copy_at_ms, typing_at_ms, edit_at_ms; /* not before (monotonic) */
+	int64_t typing_at_ms, edit_at_ms; /* not before (monotonic) */
 };
 
 struct hold {
@@ -233,15 +235,15 @@ static struct box *open_box(struct telegram_live *l, str turn, str address)
 	return b;
 }
 
+/* As much as a message can show. */
 static void put_text(struct box *b, str text)
 {
-	int64_t now = clock_mono_ms();
+	str head = utf_head(text, TEXT_MAX);
 
-	if (now < b->copy_at_ms)
-		return;
-	arena_free(&b->arena);
-	b->text = arena_dup(&b->arena, text);
-	b->copy_at_ms = now + COPY_MS;
+	if (!b->text)
+		b->text = arena_alloc(&b->arena, 1, TEXT_MAX);
+	memcpy(b->text, head.p ? head.p : "", head.n);
+	b->text_n = head.n;
 	b->fresh = true;
 }
 
@@ -353,7 +355,7 @@ static int64_t chat_free_at(const struct telegram_live *l, const struct box *b)
 static void take_text(struct box *b, struct job *j, struct arena *a)
 {
 	j->kind = JOB_TEXT;
-	j->view.text = arena_dup(a, b->text);
+	j->view.text = arena_dup(a, (str){ b->text, b->text_n });
 	j->view.trace = arena_dup(a, (str){ b->trace, b->trace_n });
 	b->fresh = false;
 }
@@ -453,10 +455,11 @@ static void watch_old(struct telegram *t)
 
 static void give_answer(struct telegram *t, const struct answer *x, struct arena *a)
 {
-	telegram_show_answer(t, str_of(x->press_id), str_of(x->text), a);
+	/* The buttons first: who hears that it counts sees that they are gone. */
 	if (x->approval[0])
 		telegram_show_verdict(t, x->chat, x->message_id, str_of(x->approval),
 				      str_of(x->verdict), a);
+	telegram_show_answer(t, str_of(x->press_id), str_of(x->text), a);
 }
 
 /* What came of it goes back into the mailbox. */
