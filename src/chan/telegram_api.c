@@ -229,8 +229,8 @@ static bool path_is_plain(str path)
 }
 
 int telegram_api_download(const struct telegram_api *api, str file_path, size_t max,
-			  int64_t timeout_ms, struct arena *a, str *out, str *mime,
-			  const struct cancel *c, struct err *e)
+			  int64_t timeout_ms, struct arena *a, str *out, const struct cancel *c,
+			  struct err *e)
 {
 	SCOPED(http_return) struct http *h = http_borrow(api->pool);
 	struct http_resp resp = { 0 };
@@ -253,6 +253,5 @@ int telegram_api_download(const struct telegram_api *api, str file_path, size_t 
 	if (resp.status != 200)
 		return err_set(e, E_IO, "/file/bot***: HTTP %d", resp.status);
 	*out = resp.body;
-	*mime = http_header(&resp, "content-type");
 	return OK;
 }

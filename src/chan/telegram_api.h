@@ -68,8 +68,8 @@ void telegram_api_call(const struct telegram_api *api, const struct telegram_cal
 
 /* The bytes behind a getFile's file_path.  E_LIMIT over max; errors name no token. */
 int telegram_api_download(const struct telegram_api *api, str file_path, size_t max,
-			  int64_t timeout_ms, struct arena *a, str *out, str *mime,
-			  const struct cancel *c, struct err *e) MUSTUSE;
+			  int64_t timeout_ms, struct arena *a, str *out, const struct cancel *c,
+			  struct err *e) MUSTUSE;
 
 /* The meaning of an answer (pure). token: hidden in what the answer says. */
 void telegram_api_read(struct arena *a, str token, int status, str body, str retry_after,

@@ -35,7 +35,6 @@ static int fetch_once(struct telegram *t, const struct telegram_event *ev, size_
 {
 	struct buf b = buf_in(a, 4096);
 	struct telegram_reply r;
-	str mime;
 
 	buf_addc(&b, '{');
 	buf_json_member(&b, "file_id", ev->file_id);
@@ -48,7 +47,7 @@ static int fetch_once(struct telegram *t, const struct telegram_event *ev, size_
 	if (json_i64(r.result, "file_size", 0) > (int64_t)max)
 		return err_set(e, E_LIMIT, "more than %zu bytes", max);
 	return telegram_api_download(&t->api, json_str(r.result, "file_path"), max, FETCH_MS, a,
-				     data, &mime, &t->stop, e);
+				     data, &t->stop, e);
 }
 
 static int fetch(struct telegram *t, const struct telegram_event *ev, size_t max,

@@ -77,10 +77,9 @@ static void open_post(struct post *p, void **state, const struct lb_step *steps)
 		p->serving = true;
 		p->cfg.api_base_url = lb_url(&p->server, &p->w->a, "");
 	}
-	struct telegram_opt opt = { .cfg = &p->cfg,
-				    .store = p->w->s,
-				    .input_max = 65536,
-				    .waiting_max = 3 };
+	struct telegram_opt opt = {
+		.cfg = &p->cfg, .store = p->w->s, .input_max = 65536, .waiting_max = 3
+	};
 	ok(p->w, telegram_open(&p->c, &opt, &p->w->e));
 	p->t = (struct telegram *)p->c;
 	p->t->self = (struct telegram_self){ 4242, S("mybot") };
