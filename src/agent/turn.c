@@ -93,8 +93,11 @@ static int prepare(struct run *r, struct err *e)
 			      &r->quirks.context_window, e);
 	if (rc < 0)
 		return rc;
-	return store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
-			     &r->history, &r->history_n, e);
+	rc = store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
+			   &r->history, &r->history_n, e);
+	if (rc == OK)
+		prompt_read(r->a, r->history, r->history_n);
+	return rc;
 }
 
 /* The turn's rows so far. */

@@ -11,6 +11,8 @@
 #include "os/clock.h"
 #include "store/session.h"
 
+struct json;
+
 struct message {
 	int64_t seq, round, index;
 	str turn_id, role, wire;
@@ -20,6 +22,7 @@ struct message {
 	str tool_name; /* of a tool result */
 	bool collapsed; /* tool result: prompts carry its one-line form */
 	int64_t created_at_ms;
+	const struct json *calls; /* not of the store: what prompt_read() found in wire */
 };
 
 enum call_state {
