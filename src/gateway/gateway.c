@@ -221,10 +221,10 @@ static void reload(struct gateway *d)
 	if (rc == OK && (rc = engine_reload(d->g, cfg, &e)) < 0)
 		config_free(cfg);
 	if (rc < 0)
-		log_error("reload.failed", "err=%.*s; everything stays as it was",
+		log_error("reload.failed", "err=%.*s hint=\"everything stays as it was\"",
 			  STRF(log_q(&a, str_of(e.msg))));
 	else
-		log_info("reload.done", "persona and manifest were read again");
+		log_info("reload.done", "what=\"persona, manifest and reloadable options\"");
 }
 
 /* Is there nothing left to do?  Asked after the input has ended. */
