@@ -208,10 +208,10 @@ int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t l
 	return OK;
 }
 
-int store_collapse(struct tx *tx, str session_id, int64_t upto, struct err *e)
+int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto, struct err *e)
 {
 	return db_run(tx_db(tx),
 		      "UPDATE turn_messages SET collapsed = 1 WHERE session_id = ?1 "
-		      "AND seq <= ?2 AND role <> 'assistant' AND collapsed = 0",
-		      DB_ARGS(db_text(session_id), db_i64(upto)), NULL, e);
+		      "AND seq BETWEEN ?2 AND ?3 AND role <> 'assistant' AND collapsed = 0",
+		      DB_ARGS(db_text(session_id), db_i64(from), db_i64(upto)), NULL, e);
 }
