@@ -190,7 +190,8 @@ lint: deps-dev ## style, layers, banned calls, sizes, leftovers
 
 test: unit scenes ## unit tests, cases and scenes, with Debian's packages alone
 
-unit: deps-dev $(units) ## build and run every tests/unit/test_*.c
+# The benches are only built here: they call the library, and would rot unseen.
+unit: deps-dev $(units) $(benches) ## build and run every tests/unit/test_*.c
 	@scripts/unit $(units)
 
 # A scene drives the program as a user would; these name the two builds to drive.

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "os/file.h"
 #include "os/log.h"
+#include "os/path.h"
 
 #define FILE_MAX (256u << 10)
 #define PERSONA_MAX (1u << 20)
@@ -39,7 +40,7 @@ static void add_file(struct buf *b, struct arena *a, str dir, str name)
 
 	int rc = file_read(&text, a, path.p, FILE_MAX, &e);
 	if (rc < 0) {
-		/* A directory may hold a folder named x.md; only real trouble is told. */
+		/* One bad file does not take the agent down. */
 		log_warn("persona.skipped", "file=%s why=%.*s", path.p,
 			 STRF(log_q(a, str_of(e.msg))));
 		return;

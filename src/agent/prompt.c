@@ -142,12 +142,21 @@ static const struct json *calls_of(struct arena *a, const struct message *m)
 {
 	struct json *v;
 
+	if (m->calls)
+		return m->calls;
 	if (!sound(m) || !str_has(m->wire, S("\"tool_calls\"")))
 		return NULL;
 	if (json_read(&v, a, m->wire, NULL) < 0)
 		return NULL;
 	const struct json *calls = json_get(v, "tool_calls");
 	return json_is(calls, JSON_ARRAY) && calls->n ? calls : NULL;
+}
+
+void prompt_read(struct arena *a, struct message *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(rows[i].role, S("assistant")))
+			rows[i].calls = calls_of(a, &rows[i]);
 }
 
 static const struct message *result_of(const struct message *rows, size_t n,

@@ -38,6 +38,10 @@ struct prompt_image {
 	str url, note;
 };
 
+/* Read the calls of the rows' assistant messages, once for all requests of a turn.  Not
+ * needed, but prompt_messages() would do it each time. */
+void prompt_read(struct arena *a, struct message *rows, size_t n);
+
 /* Messages as they are sent: collapsed tool results in their one-line form, context blocks
  * joined to user messages that are not collapsed, and repaired: whatever is stored, the
  * result begins with a user message, pairs every call with its results in order, holds

@@ -19,13 +19,15 @@ static void mark(struct message *rows, size_t n, int64_t upto)
 			rows[i].collapsed = true;
 }
 
+/* From where the history begins: what is older is not sent, however much of it there is. */
 static int collapse(struct run *r, int64_t upto, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
+	int64_t from = r->history_n ? r->history[0].seq : r->rows[0].seq;
 	int rc;
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
-	    (rc = store_collapse(&tx, r->t->session.id, upto, e)) < 0 ||
+	    (rc = store_collapse(&tx, r->t->session.id, from, upto, e)) < 0 ||
 	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
 	mark(r->history, r->history_n, upto);

@@ -87,8 +87,11 @@ static int prepare(struct run *r, struct err *e)
 			      &r->quirks.context_window, e);
 	if (rc < 0 || (rc = run_images(r, e)) < 0)
 		return rc;
-	return store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
-			     &r->history, &r->history_n, e);
+	rc = store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
+			   &r->history, &r->history_n, e);
+	if (rc == OK)
+		prompt_read(r->a, r->history, r->history_n);
+	return rc;
 }
 
 /* The turn's rows so far. */
@@ -208,12 +211,14 @@ static void log_done(struct run *r)
 		 "recoveries=%lld "
 		 "model_ms=%lld tool_ms=%lld total_ms=%lld prompt_tokens=%lld "
 		 "completion_tokens=%lld "
-		 "cached_tokens=%lld",
+		 "cached_tokens=%lld cached_share=%lld%%",
 		 STRF(r->t->session.id), p->kind, p->outcome, (long long)p->rounds,
 		 (long long)p->calls, (long long)p->max_batch, (long long)p->recoveries,
 		 (long long)p->model_ms, (long long)p->tool_ms, (long long)p->total_ms,
 		 (long long)p->prompt_tokens, (long long)p->completion_tokens,
-		 (long long)p->cached_tokens);
+		 (long long)p->cached_tokens,
+		 (long long)(p->prompt_tokens > 0 ? p->cached_tokens * 100 / p->prompt_tokens
+						  : 0));
 }
 
 /* Close the turn according to how the loop ended. */

@@ -1,7 +1,8 @@
 /*
- * The arena.  Chunks of 64 KiB (a larger request gets its own), in a list; the first
- * one is a small chunk, since most arenas hold little.  No free and no realloc, but for
- * the extension of the last block, which is what makes growing buffers cheap.
+ * The arena.  Chunks in a list, from 4 KiB on each as large as all before it, up to 64 KiB (a
+ * larger request gets its own): most arenas hold little, and every byte of a chunk is zeroed.
+ * No free and no realloc, but for the extension of the last block, which is what makes
+ * growing buffers cheap.
  */
 #include "base/arena.h"
 
@@ -80,7 +81,8 @@ void *arena_alloc(struct arena *a, size_t size, size_t n)
 	struct arena_chunk *c = a->head;
 
 	if (!c || c->size - c->used < want) {
-		size_t room = c ? CHUNK_SIZE : CHUNK_FIRST;
+		size_t room = a->used > CHUNK_FIRST ? a->used : CHUNK_FIRST;
+		room = room < CHUNK_SIZE ? room : CHUNK_SIZE;
 		c = chunk_new(a, want > room ? want : room);
 	}
 	void *p = c->data + c->used;

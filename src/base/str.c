@@ -143,9 +143,9 @@ int str_hex(char c)
 static bool in_set(str pat, char c, size_t *len)
 {
 	size_t i = 1;
-	bool not = i < pat.n && (pat.p[i] == '!' || pat.p[i] == '^'), hit = false;
+	bool inverted = i < pat.n && (pat.p[i] == '!' || pat.p[i] == '^'), hit = false;
 
-	i += not ;
+	i += inverted;
 	for (size_t first = i; i < pat.n && (pat.p[i] != ']' || i == first); i++) {
 		char lo = pat.p[i], hi = lo;
 		if (i + 2 < pat.n && pat.p[i + 1] == '-' && pat.p[i + 2] != ']') {
@@ -157,7 +157,7 @@ static bool in_set(str pat, char c, size_t *len)
 			hit = true;
 	}
 	*len = i < pat.n ? i + 1 : 0;
-	return hit != not ;
+	return hit != inverted;
 }
 
 /* Does pat[0..] match the one byte c; how much of the pattern was used. */

@@ -7,7 +7,7 @@
 
 #include "config/find.h"
 #include "config/render.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #define TEXT_MAX (4u << 20)
 

@@ -70,7 +70,8 @@ int own_open(struct own *o, struct err *e)
 	int rc;
 
 	o->leave.fd = o->quit.fd = o->kick.fd = -1;
-	if ((rc = cancel_init(&o->leave, &o->g->root, 0, e)) < 0 ||
+	if ((rc = engine_check_schema(o->g, e)) < 0 ||
+	    (rc = cancel_init(&o->leave, &o->g->root, 0, e)) < 0 ||
 	    (rc = bell_init(&o->quit, e)) < 0 || (rc = bell_init(&o->kick, e)) < 0)
 		return rc;
 	o->work.leave = &o->leave;

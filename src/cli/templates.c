@@ -3,7 +3,7 @@
  */
 #include "cli/templates.h"
 
-const struct template template_persona[] = {
+const struct seed_file template_persona[] = {
 	{ "SOUL.md",
 	  "# Who you are\n"
 	  "\n"

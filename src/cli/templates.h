@@ -6,12 +6,11 @@
 
 #include "base/attr.h"
 
-struct template
-{
+struct seed_file {
 	const char *name, *text;
 };
 
-extern const struct template template_persona[];
+extern const struct seed_file template_persona[];
 extern const size_t template_persona_n;
 extern const char template_manifest[];
 extern const char template_env[];

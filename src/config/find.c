@@ -3,7 +3,7 @@
  */
 #include "config/find.h"
 
-#include "os/file.h"
+#include "os/path.h"
 
 str config_xdg(struct arena *a, const struct env *env, const char *name, const char *below_home)
 {

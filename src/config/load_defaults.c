@@ -4,7 +4,7 @@
  */
 #include "config/load_internal.h"
 
-#include "os/file.h"
+#include "os/path.h"
 #include "text/json.h"
 
 static str below(struct loader *l, str dir, const char *name)

@@ -134,8 +134,7 @@ static int recover(struct engine *g, struct err *e)
 		return rc;
 	for (size_t i = 0; i < n; i++)
 		if (proc_kill_stale(v[i].boot_id, v[i].pid, v[i].start_time))
-			log_info("child.killed", "pid=%lld left by an earlier run",
-				 (long long)v[i].pid);
+			log_info("child.killed", "pid=%lld", (long long)v[i].pid);
 	if ((rc = store_recover(g->store, &g->root, &turns, e)) < 0)
 		return rc;
 	if (turns)

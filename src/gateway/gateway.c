@@ -29,6 +29,7 @@
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
 #define TIDY_BEATS 4
+#define CHECK_AFTER_MS 1000
 
 struct gateway {
 	struct engine *g;
@@ -211,8 +212,16 @@ static int tidy(struct gateway *d, struct err *e)
 	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);
 }
 
-/* Heartbeats; questions; and what has time: the check of the whole file, which takes as long
- * as the file is large, and now and then tidying up. */
+/* The whole file, which takes as long as it is large: not while the start needs the machine. */
+static int check(struct gateway *d, struct err *e)
+{
+	int rc = wait_ms(CHECK_AFTER_MS, &d->deliver, e);
+
+	return rc < 0 ? rc : store_check(d->g->store, &d->deliver, e);
+}
+
+/* Heartbeats; questions; and what has time: the check of the file, and now and then tidying
+ * up. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
@@ -224,7 +233,7 @@ static void *clock_main(void *arg)
 		int rc = OK;
 		beat(d);
 		if (beats == 0)
-			rc = store_check(d->g->store, &d->deliver, &e);
+			rc = check(d, &e);
 		else if (beats % TIDY_BEATS == 0)
 			rc = tidy(d, &e);
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
@@ -337,10 +346,10 @@ static void reload(struct gateway *d)
 	if (rc == OK && (rc = engine_reload(d->g, cfg, &e)) < 0)
 		config_free(cfg);
 	if (rc < 0)
-		log_error("reload.failed", "err=%.*s; everything stays as it was",
+		log_error("reload.failed", "err=%.*s hint=\"everything stays as it was\"",
 			  STRF(log_q(&a, str_of(e.msg))));
 	else
-		log_info("reload.done", "persona and manifest were read again");
+		log_info("reload.done", "what=\"persona, manifest and reloadable options\"");
 }
 
 /* Is there nothing left to do?  Asked after the input has ended. */

@@ -134,11 +134,13 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 		turns_leave(&g->turns, t.id);
 	if (opt->channel)
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_STOP, (str){ 0 });
-	/* The session's slot is free, there may be an answer, and main may wait for the end. */
+	/* There may be an answer, and main may wait for the end.  The session's slot is free: who
+	 * ran this turn looks for the next one itself, unless it has to wait now. */
 	bell_ring(&g->outbox);
-	bell_ring(&g->inbox);
 	bell_ring(&g->control);
 	bell_ring(&g->clock); /* it may have been parked, and that has an end */
+	if (rc < 0)
+		bell_ring(&g->inbox);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "os/clock.h"
+#include "os/path.h"
 #include "os/wait.h"
 
 #include <dirent.h>
@@ -153,19 +154,12 @@ int file_create(const char *path, str content, unsigned mode, struct err *e)
 	return rc;
 }
 
-static bool is_dir(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int make_one(const char *path, unsigned mode, struct err *e)
 {
 	if (mkdir(path, (mode_t)mode) == 0)
 		return OK;
 	int errnum = errno;
-	if (is_dir(path))
+	if (path_kind(path, NULL) == PATH_DIR)
 		return OK;
 	if (errnum == EEXIST || errnum == ENOTDIR)
 		return err_set(e, E_INVAL, "%s: not a directory", path);
@@ -180,7 +174,7 @@ int dir_make(const char *path, unsigned mode, struct err *e)
 
 	if (n == 0 || n >= sizeof part)
 		return err_set(e, E_INVAL, "bad directory name \"%.80s\"", path);
-	if (is_dir(path))
+	if (path_kind(path, NULL) == PATH_DIR)
 		return OK;
 	for (size_t i = 1; i <= n; i++) {
 		if (path[i] != '/' && path[i] != '\0')
@@ -192,16 +186,6 @@ int dir_make(const char *path, unsigned mode, struct err *e)
 			return rc;
 	}
 	return OK;
-}
-
-bool path_exists(const char *path)
-{
-	return access(path, F_OK) == 0;
-}
-
-bool dir_writable(const char *path)
-{
-	return is_dir(path) && access(path, W_OK | X_OK) == 0;
 }
 
 static int by_bytes(const void *x, const void *y)

@@ -26,9 +26,6 @@ int file_create(const char *path, str content, unsigned mode, struct err *e) MUS
 /* Make the directory and its parents; existing ones are fine. */
 int dir_make(const char *path, unsigned mode, struct err *e) MUSTUSE;
 
-bool path_exists(const char *path);
-bool dir_writable(const char *path);
-
 /* Names in a directory, sorted by bytes; E_NOENT. */
 int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max,
 	     struct err *e) MUSTUSE;

@@ -19,6 +19,16 @@ enum path_kind path_kind(const char *path, unsigned *mode)
 	return S_ISREG(st.st_mode) ? PATH_FILE : S_ISDIR(st.st_mode) ? PATH_DIR : PATH_OTHER;
 }
 
+bool path_exists(const char *path)
+{
+	return path_kind(path, NULL) != PATH_NONE;
+}
+
+bool dir_writable(const char *path)
+{
+	return path_kind(path, NULL) == PATH_DIR && access(path, W_OK | X_OK) == 0;
+}
+
 str path_dir(struct arena *a, str path)
 {
 	size_t n = path.n;

@@ -11,6 +11,8 @@ enum path_kind { PATH_NONE, PATH_FILE, PATH_DIR, PATH_OTHER };
 /* Links are followed; what cannot be looked at counts as PATH_NONE.  mode may be NULL, else
  * it gets the permission bits. */
 enum path_kind path_kind(const char *path, unsigned *mode);
+bool path_exists(const char *path);
+bool dir_writable(const char *path); /* files can be made in it */
 
 /* The directory part: "/a/b" gives "/a", "/a" gives "/", "a" gives ".". */
 str path_dir(struct arena *a, str path);

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,12 +107,21 @@ static int configure(struct db *db, struct err *e)
 	return rc;
 }
 
+/* No statistics of memory: keeping them is a lock that all connections take at every
+ * allocation. */
+static void global_start(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch, struct err *e)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct arena a = { 0 };
 	SCOPED(db_drop) struct db *db = NEW(&a, struct db);
 	int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 
+	(void)pthread_once(&once, global_start);
 	db->arena = a;
 	db->latch = latch;
 	flags |= writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;

@@ -122,47 +122,46 @@ int store_turn_load(struct store *s, str turn_id, struct arena *a, struct messag
 	return OK;
 }
 
-/* A turn that enters the prompt. */
-struct past {
-	str turn_id;
-	bool note;
-};
-
-static int choose(struct past **out, size_t *n, struct db *db, const struct session *session,
-		  int64_t max, struct arena *a, struct err *e)
+/* The first message of the oldest turn that fits: the newest turn always does. */
+static int oldest(int64_t *first_seq, struct db *db, const struct session *session, int64_t max,
+		  struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int64_t total = 0;
 	int rc = db_query(&r, db,
-			  "SELECT id, history = 'note', prompt_n FROM turns "
+			  "SELECT first_seq, prompt_n FROM turns "
 			  "WHERE session_id = ?1 AND epoch = ?2 AND first_seq >= ?3 "
 			  "AND history <> 'none' ORDER BY first_seq DESC",
 			  DB_ARGS(db_text(session->id), db_i64(session->epoch),
 				  db_i64(session->history_from_seq)),
 			  e);
 
+	*first_seq = INT64_MAX;
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		total += rows_i64(&r, 2);
-		if (*n > 0 && total > max)
+		total += rows_i64(&r, 1);
+		if (*first_seq < INT64_MAX && total > max)
 			return OK;
-		*out = LIST_ROOM(a, *out, *n);
-		(*out)[(*n)++] = (struct past){ rows_text(&r, 0, a), rows_i64(&r, 1) != 0 };
+		*first_seq = rows_i64(&r, 0);
 		rc = OK;
 	}
 	return rc;
 }
 
-static int past_messages(struct list *l, struct db *db, const struct past *p, struct arena *a,
-			 struct err *e)
+/* Whole turns, and of those that are shortened the user's words and the note.  The order is
+ * that of the two indexes: nothing is sorted. */
+static int past_messages(struct list *l, struct db *db, const struct session *session,
+			 int64_t first_seq, struct arena *a, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = db_query(
+		&r, db,
+		"SELECT " COLUMNS " FROM turns t CROSS JOIN turn_messages m "
+		"ON m.turn_id = t.id WHERE t.session_id = ?1 AND t.epoch = ?2 "
+		"AND t.first_seq >= ?3 AND t.history <> 'none' "
+		"AND iif(t.history = 'note', m.note = 1 OR m.role = 'user', m.note = 0) "
+		"ORDER BY t.first_seq, t.rowid, m.round, m.idx",
+		DB_ARGS(db_text(session->id), db_i64(session->epoch), db_i64(first_seq)), e);
 
-	if (!p->note)
-		return turn_messages(l, db, p->turn_id, a, e);
-	int rc = db_query(&r, db,
-			  "SELECT " COLUMNS " FROM turn_messages m WHERE m.turn_id = ?1 "
-			  "AND (m.role = 'user' OR m.note = 1) ORDER BY m.round, m.idx",
-			  DB_ARGS(db_text(p->turn_id)), e);
 	return rc < 0 ? rc : read_messages(l, &r, a, e);
 }
 
@@ -170,15 +169,14 @@ int store_history(struct store *s, const struct session *session, int64_t max, s
 		  struct message **out, size_t *n, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
-	struct past *past = NULL;
+	int64_t first_seq;
 	struct list l = { 0 };
-	size_t past_n = 0;
 	int rc = reader_begin(&r, s, e);
 
 	if (rc == OK)
-		rc = choose(&past, &past_n, r.db, session, max, a, e);
-	while (rc == OK && past_n > 0)
-		rc = past_messages(&l, r.db, &past[--past_n], a, e);
+		rc = oldest(&first_seq, r.db, session, max, e);
+	if (rc == OK)
+		rc = past_messages(&l, r.db, session, first_seq, a, e);
 	if (rc < 0)
 		return rc;
 	*out = l.v;
@@ -210,10 +208,10 @@ int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t l
 	return OK;
 }
 
-int store_collapse(struct tx *tx, str session_id, int64_t upto, struct err *e)
+int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto, struct err *e)
 {
 	return db_run(tx_db(tx),
 		      "UPDATE turn_messages SET collapsed = 1 WHERE session_id = ?1 "
-		      "AND seq <= ?2 AND role <> 'assistant' AND collapsed = 0",
-		      DB_ARGS(db_text(session_id), db_i64(upto)), NULL, e);
+		      "AND seq BETWEEN ?2 AND ?3 AND role <> 'assistant' AND collapsed = 0",
+		      DB_ARGS(db_text(session_id), db_i64(from), db_i64(upto)), NULL, e);
 }

@@ -11,6 +11,8 @@
 #include "os/clock.h"
 #include "store/session.h"
 
+struct json;
+
 struct message {
 	int64_t seq, round, index;
 	str turn_id, role, wire;
@@ -20,6 +22,7 @@ struct message {
 	str tool_name; /* of a tool result */
 	bool collapsed; /* tool result: prompts carry its one-line form */
 	int64_t created_at_ms;
+	const struct json *calls; /* not of the store: what prompt_read() found in wire */
 };
 
 enum call_state {
@@ -98,8 +101,10 @@ int store_history(struct store *s, const struct session *session, int64_t max, s
 int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t limit,
 		   struct arena *a, struct message **out, size_t *n, struct err *e) MUSTUSE;
 
-/* Mark the tool results and user messages of the session with seq <= upto as collapsed. */
-int store_collapse(struct tx *tx, str session_id, int64_t upto, struct err *e) MUSTUSE;
+/* Mark the tool results and user messages of the session from one seq up to another as
+ * collapsed, both included. */
+int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto,
+		   struct err *e) MUSTUSE;
 
 /* One model request: what is not derivable from the rows above. */
 struct model_row {

@@ -6,6 +6,7 @@
 
 #include "os/file.h"
 #include "os/log.h"
+#include "os/path.h"
 #include "os/wait.h"
 #include "store/schema.h"
 

@@ -18,9 +18,9 @@ int64_t text_tokens(str s);
 str text_cut(struct arena *a, str s, size_t max);
 
 /* Control characters made visible: C0 but \n and \t, DEL, C1 and bytes that are no UTF-8 as
- * \xNN; bidi overrides and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  table: \n and
- * \t too. */
-str text_visible(struct arena *a, str s, bool table);
+ * \xNN; bidi overrides and isolates (U+202A to 202E, U+2066 to 2069) as \uNNNN.  one_line:
+ * \n and \t too. */
+str text_visible(struct arena *a, str s, bool one_line);
 
 /* One line of at most max characters: white space folded, visible, cut with "…". */
 str text_line(struct arena *a, str s, size_t max);

@@ -18,9 +18,9 @@ static bool controls(uint32_t cp)
 }
 
 /* Append the character c, len bytes that were read as cp. */
-static void add_visible(struct buf *b, str c, uint32_t cp, bool table)
+static void add_visible(struct buf *b, str c, uint32_t cp, bool one_line)
 {
-	if (!table && (cp == '\n' || cp == '\t'))
+	if (!one_line && (cp == '\n' || cp == '\t'))
 		buf_add(b, c);
 	else if (cp == '\n')
 		buf_add(b, S("\\n"));
@@ -37,14 +37,14 @@ static void add_visible(struct buf *b, str c, uint32_t cp, bool table)
 		buf_add(b, c);
 }
 
-str text_visible(struct arena *a, str s, bool table)
+str text_visible(struct arena *a, str s, bool one_line)
 {
 	struct buf b = buf_in(a, s.n * 6);
 
 	for (size_t i = 0, len; i < s.n; i += len) {
 		uint32_t cp = utf_next(str_sub(s, i, s.n), &len);
 
-		add_visible(&b, str_sub(s, i, i + len), cp, table);
+		add_visible(&b, str_sub(s, i, i + len), cp, one_line);
 	}
 	return buf_str(&b);
 }

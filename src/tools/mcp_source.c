@@ -51,6 +51,9 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 				     .progress = wanted ? &progress : NULL };
 	int rc = mcp_host_call(self->arg, &mc, a, &r, c, e);
 
+	/* Its server died in the middle of it: what only reads is asked for once more. */
+	if (rc == E_IO && spec->safe && cancel_reason(c) == CANCEL_NONE)
+		rc = mcp_host_call(self->arg, &mc, a, &r, c, e);
 	*out = (struct tool_result){
 		.text = r.text,
 		.failed = r.failed,

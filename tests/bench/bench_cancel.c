@@ -40,6 +40,8 @@ static void *fire_main(void *arg)
 	return NULL;
 }
 
+static bool failed;
+
 static int by_value(const void *x, const void *y)
 {
 	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
@@ -66,6 +68,7 @@ static void measure(const char *where, int (*wait)(void *arg, const struct cance
 		if (rc != E_CANCELED) {
 			(void)fprintf(stderr, "bench_cancel: %s ended by itself (%d)\n", where,
 				      rc);
+			failed = true;
 			return;
 		}
 		us[i] = ended - f.at_us;
@@ -192,6 +195,7 @@ static void bench_dns(void)
 
 	if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0) {
 		perror("bench_cancel: 127.0.0.1:53");
+		failed = true;
 		return;
 	}
 	bench_model("dns", S("http://nobody.gantry.test/v1"));
@@ -295,5 +299,5 @@ int main(int argc, char **argv)
 		measure("child", run_child, NULL);
 	}
 	spawner_stop();
-	return 0;
+	return failed;
 }

@@ -1,11 +1,14 @@
 /*
- * The journal alone: commits a second, and what each step of a turn costs (its commit
- * included) with 10, 1 000 and 100 000 messages in the session.
+ * The journal alone: what a commit costs, and what each step of a turn costs (its commit
+ * included) with 10, 1 000 and 100 000 messages in the session and as many in others.
  *
  *	bench_store EMPTY_DIRECTORY
+ *	bench_store EMPTY_DIRECTORY CHANNEL ADDRESS MESSAGES
  *
- * One `name value unit` line each.  On tmpfs the figures are the program's own time.
+ * One `name value unit` line each; on tmpfs the figures are the program's own time.  The
+ * second form only fills DIRECTORY/gantry.db: every table that a turn with a tool call fills.
  */
+#include "model/model.h"
 #include "os/clock.h"
 #include "store/inbox.h"
 #include "store/outbox.h"
@@ -17,7 +20,7 @@
 #define COMMITS 500
 #define TURNS 200
 #define HISTORY 200
-#define ADDRESS S("1")
+#define OTHERS 1000 /* sessions besides the one that is looked at */
 
 enum step {
 	STEP_INBOX,
@@ -37,6 +40,7 @@ static const char *const step_names[] = {
 };
 
 struct bench {
+	str channel, address;
 	struct store *s;
 	struct tx tx;
 	struct turn t;
@@ -64,8 +68,8 @@ static void commit(struct bench *b)
 
 static void add(struct bench *b)
 {
-	struct inbox_new row = { .channel = S("bench"),
-				 .address = ADDRESS,
+	struct inbox_new row = { .channel = b->channel,
+				 .address = b->address,
 				 .kind = S("message"),
 				 .text = S("a question of a few words") };
 	int64_t id;
@@ -81,29 +85,31 @@ static void claim(struct bench *b, struct arena *a)
 				   S("a question"), S(""), &b->e));
 }
 
-static void calls(struct bench *b)
+static void calls(struct bench *b, struct arena *a)
 {
+	struct model_call made = { S("c1"), S("read_file"), S("{\"path\":\"notes.md\"}") };
 	struct turn_step step = { .round = 1,
-				  .wire = S("{\"role\":\"assistant\"}"),
+				  .wire = model_calls_wire(a, (str){ 0 }, &made, 1),
 				  .issuer = S("http://m|m1"),
 				  .calls = &b->call,
 				  .calls_n = 1 };
 
 	b->call = (struct call){ .round = 1,
 				 .index = 1,
-				 .provider_id = S("c1"),
-				 .requested = S("read_file"),
-				 .name = S("read_file"),
-				 .args = S("{\"path\":\"notes.md\"}"),
+				 .provider_id = made.id,
+				 .requested = made.name,
+				 .name = made.name,
+				 .args = made.args,
 				 .state = CALL_RUNNING };
 	id_new(b->call.id);
 	must(b, store_turn_step(&b->tx, b->t.id, &step, &b->e));
 }
 
-static void result(struct bench *b)
+static void result(struct bench *b, struct arena *a)
 {
 	b->call.state = CALL_DONE;
 	b->call.result = S("the text of the file, a line or two of it");
+	b->call.result_wire = model_tool_wire(a, b->call.provider_id, b->call.result);
 	must(b, store_call_finish(&b->tx, b->t.id, &b->call, &b->e));
 }
 
@@ -117,8 +123,8 @@ static void finish(struct bench *b)
 				 .round = 2 };
 	struct outbox_new row = { .session_id = b->t.session.id,
 				  .turn_id = b->t.id,
-				  .channel = S("bench"),
-				  .address = ADDRESS,
+				  .channel = b->channel,
+				  .address = b->address,
 				  .kind = S("reply"),
 				  .text = S("an answer") };
 	int64_t id;
@@ -129,12 +135,14 @@ static void finish(struct bench *b)
 
 static void deliver(struct bench *b, struct arena *a)
 {
-	struct piece_new piece = { S("send"), S("an answer"), S("an answer") };
+	struct piece_new piece = { .method = S("send"),
+				   .body = S("an answer"),
+				   .plain = S("an answer") };
 	struct outbox_row row;
 	struct piece p;
 	int64_t wake;
 
-	must(b, store_outbox_next(&b->tx, S("bench"), S(""), a, &row, &wake, &b->e));
+	must(b, store_outbox_next(&b->tx, b->channel, S(""), a, &row, &wake, &b->e));
 	must(b, store_outbox_split(&b->tx, row.id, &piece, 1, &b->e));
 	must(b, store_piece_begin(&b->tx, row.id, a, &p, &b->e));
 	must(b, store_piece_end(&b->tx, p.id, PIECE_SENT, S("1"), S(""), 0, &b->e));
@@ -158,9 +166,9 @@ static void turn(struct bench *b, int64_t *took)
 			else if (i == STEP_CLAIM)
 				claim(b, &a);
 			else if (i == STEP_CALLS)
-				calls(b);
+				calls(b, &a);
 			else if (i == STEP_RESULT)
-				result(b);
+				result(b, &a);
 			else if (i == STEP_FINISH)
 				finish(b);
 			else
@@ -171,19 +179,33 @@ static void turn(struct bench *b, int64_t *took)
 	}
 }
 
-/* Turns of four messages until there are so many, a thousand a commit. */
+static void whole_turn(struct bench *b)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	add(b);
+	claim(b, &a);
+	calls(b, &a);
+	result(b, &a);
+	finish(b);
+	deliver(b, &a);
+}
+
+/* Turns of four messages until the session has so many, each followed by one of another
+ * session, some hundreds a commit. */
 static void fill(struct bench *b, int64_t *have, int64_t want)
 {
+	str address = b->address;
+
 	while (*have < want) {
 		begin(b);
-		for (int i = 0; i < 1000 && *have < want; i++, *have += 4) {
+		for (int i = 0; i < 500 && *have < want; i++, *have += 4) {
 			SCOPED(arena_free) struct arena a = { 0 };
-			add(b);
-			claim(b, &a);
-			calls(b);
-			result(b);
-			finish(b);
-			deliver(b, &a);
+			whole_turn(b);
+			b->address =
+				arena_fmt(&a, "other-%lld", (long long)(*have / 4 % OTHERS));
+			whole_turn(b);
+			b->address = address;
 		}
 		commit(b);
 	}
@@ -219,36 +241,56 @@ static void measure_turns(struct bench *b, int64_t messages)
 		     (double)whole[TURNS / 2] / 1000);
 }
 
+/* The smallest write there is, each time made durable. */
 static void measure_commits(struct bench *b)
 {
-	int64_t began = clock_mono_us();
+	static int64_t took[COMMITS];
+	int64_t all = 0;
 
 	for (int i = 0; i < COMMITS; i++) {
+		int64_t began = clock_mono_us();
 		begin(b);
 		must(b, store_cursor_set(&b->tx, S("bench"), i, &b->e));
 		commit(b);
+		took[i] = clock_mono_us() - began;
+		all += took[i];
 	}
-	double seconds = (double)(clock_mono_us() - began) / 1e6;
-	(void)printf("store_commits_per_second %.0f 1/s\n", COMMITS / seconds);
+	qsort(took, COMMITS, sizeof *took, by_value);
+	(void)printf("store_commit_p50 %.3f ms\n", (double)took[COMMITS / 2] / 1000);
+	(void)printf("store_commit_p99 %.3f ms\n", (double)took[COMMITS * 99 / 100] / 1000);
+	(void)printf("store_commits_per_second %.0f 1/s\n", COMMITS / ((double)all / 1e6));
+}
+
+static void measure(struct bench *b)
+{
+	static const int64_t messages[] = { 10, 1000, 100000 };
+	int64_t have = 0;
+
+	measure_commits(b);
+	for (size_t i = 0; i < COUNT(messages); i++) {
+		fill(b, &have, messages[i]);
+		measure_turns(b, messages[i]);
+		have += (int64_t)TURNS * 4;
+	}
 }
 
 int main(int argc, char **argv)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	static const int64_t messages[] = { 10, 1000, 100000 };
-	struct bench b = { 0 };
+	struct bench b = { .channel = S("bench"), .address = S("1") };
 	int64_t have = 0;
 
-	if (argc != 2)
+	if (argc != 2 && argc != 5)
 		return 2;
-	struct store_cfg cfg = { .dsn = arena_fmt(&a, "%s/bench.db", argv[1]),
+	struct store_cfg cfg = { .dsn = arena_fmt(&a, "%s/gantry.db", argv[1]),
 				 .data_dir = str_of(argv[1]) };
 	must(&b, store_open(&b.s, &cfg, STORE_DAEMON, NULL, &b.e));
-	measure_commits(&b);
-	for (size_t i = 0; i < COUNT(messages); i++) {
-		fill(&b, &have, messages[i]);
-		measure_turns(&b, messages[i]);
-		have += (int64_t)TURNS * 4;
+	if (argc == 5) {
+		b.channel = str_of(argv[2]);
+		b.address = str_of(argv[3]);
+		fill(&b, &have, atoll(argv[4]));
+	} else {
+		measure(&b);
 	}
 	store_close(b.s);
 	return 0;

@@ -82,9 +82,10 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	}
 }
 
-static void live(struct channel *self, str address, enum live_kind kind, str text)
+static void live(struct channel *self, str turn_id, str address, enum live_kind kind, str text)
 {
 	(void)self;
+	(void)turn_id;
 	(void)address;
 	(void)kind;
 	(void)text;
@@ -114,7 +115,7 @@ int main(int argc, char **argv)
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct bench b = { .channel = { "bench", start, stop, chan_render_whole, send_piece,
 					live } };
-	struct config_opt copt = { .channel = "stdio", .need = CONFIG_ALL };
+	struct config_opt copt = { .need = CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS };
 	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct config_problems problems = { 0 };
 	struct config *cfg;

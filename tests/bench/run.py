@@ -3,13 +3,18 @@
 
 Times are stamped on the monotonic clock, by the fake model for what it receives and sends,
 here for what goes into the program and comes out of it.  "own time" of a turn is what
-remains when the model's share is taken off; it includes the wake-ups of this script.
+remains when the model's share is taken off; it includes the wake-ups of this script.  On the
+disk it includes the fsyncs of its commits; in memory (a data directory on tmpfs) it does not.
+
+A bench that fails is told with what it said, the others still run, and the end is exit 1.
+BENCH_JSON names a file for the rows, BENCH_TURNS the turns behind a figure.
 """
 import atexit
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +27,10 @@ from fakes.telegram import ALLOWED, TOKEN, Telegram  # noqa: E402
 GANTRY = os.path.abspath(os.environ.get("GANTRY", "build/gantry"))
 BENCH = os.path.abspath(os.environ.get("BENCH", "build/bench"))
 TURNS = int(os.environ.get("BENCH_TURNS", "200"))
+SHM = "/dev/shm"
+STUCK_S = 120       # a part of the bench takes less, also on a busy machine
 rows = []
+failures = []
 
 
 def row(name, value, unit, target=""):
@@ -47,7 +55,10 @@ class Model:
         """The next n requests as (arrived_us, departed_us)."""
         found = []
         for _ in range(n):
-            _, arrived, departed, _ = self.proc.stdout.readline().split()
+            line = self.proc.stdout.readline()
+            if not line:
+                raise RuntimeError("the fake model ended")
+            _, arrived, departed, _ = line.split()
             found.append((int(arrived), int(departed)))
         return found
 
@@ -78,7 +89,12 @@ class Daemon:
         self.began = time.monotonic_ns()
         self.proc = subprocess.Popen([GANTRY, "run"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=self.log)
+        atexit.register(self.proc.kill)
         self.ready_ms = None
+
+    def ended(self):
+        with open(self.log.name) as f:
+            return RuntimeError("gantry ended:\n" + f.read())
 
     def wait_ready(self):
         """By the log's own line; polling a file costs up to a tenth of a millisecond."""
@@ -90,7 +106,7 @@ class Daemon:
                     return
                 if not line:
                     if self.proc.poll() is not None:
-                        sys.exit("bench: gantry ended: " + open(self.log.name).read())
+                        raise self.ended()
                     time.sleep(0.0001)
 
     def turn(self, text):
@@ -98,7 +114,8 @@ class Daemon:
         began = time.monotonic_ns() // 1000
         self.proc.stdin.write(text.encode() + b"\n")
         self.proc.stdin.flush()
-        self.proc.stdout.readline()
+        if not self.proc.stdout.readline():
+            raise self.ended()
         return began, time.monotonic_ns() // 1000
 
     def pids(self):
@@ -128,64 +145,85 @@ class Daemon:
         self.log.close()
 
 
-def own_times(daemon, model, text, requests, n):
-    own = []
-    for _ in range(n):
-        began, ended = daemon.turn(text)
-        own.append(ended - began - sum(d - a for a, d in model.take(requests)))
-    return [us / 1000 for us in own]
+def own_time(daemon, model, text, requests):
+    """In milliseconds."""
+    began, ended = daemon.turn(text)
+    return (ended - began - sum(d - a for a, d in model.take(requests))) / 1000
 
 
-def bench_start(home):
-    ready = []
-    for i in range(20):
-        model = Model()
-        daemon = Daemon(environment(f"{home}/start{i % 2}", model))
-        daemon.wait_ready()
-        ready.append(daemon.ready_ms)
-        daemon.close()
-        model.close()
-    row("exec to ready p50", f"{percentile(ready, .5):.1f}", "ms", "<= 25")
-    row("exec to ready p99", f"{percentile(ready, .99):.1f}", "ms")
+def bench_size(home, _):
+    stripped = f"{home}/stripped"
+    subprocess.run(["strip", "-o", stripped, GANTRY], check=True)
+    row("binary, stripped (dynamic)", f"{os.path.getsize(stripped) / 1024:.0f}", "KiB",
+        f"{os.path.getsize(GANTRY) // 1024} with symbols")
 
 
-def bench_turns(home):
+def started(env):
+    """How long a start took, in milliseconds."""
+    daemon = Daemon(env)
+    daemon.wait_ready()
+    daemon.close()
+    return daemon.ready_ms
+
+
+def bench_start(home, _):
+    model = Model()
+    envs = [environment(f"{home}/start{i}", model) for i in range(2)]
+    ready = [started(envs[i % 2]) for i in range(20)]
+    row("exec to ready, p50", f"{percentile(ready, .5):.1f}", "ms", "<= 25")
+    row("exec to ready, p99", f"{percentile(ready, .99):.1f}", "ms")
+    model.close()
+
+
+def bench_turns(home, where):
     model = Model()
     daemon = Daemon(environment(f"{home}/turns", model))
     daemon.wait_ready()
-    daemon.turn("warm up")
-    model.take(1)
-    row("memory idle (program and spawner)", f"{daemon.pss_kib() / 1024:.1f}", "MiB PSS", "<= 12")
-    own = own_times(daemon, model, "a question of a few words", 1, TURNS)
-    row("memory after the turns", f"{daemon.pss_kib() / 1024:.1f}", "MiB PSS")
-    row("own time per turn, no tool, p50", f"{percentile(own, .5):.2f}", "ms", "<= 1.5 + commits")
-    row("own time per turn, no tool, p99", f"{percentile(own, .99):.2f}", "ms")
-    own = own_times(daemon, model, "tools=5 please", 2, TURNS)
-    row("own time per turn, 5 parallel calls, p50", f"{percentile(own, .5):.2f}", "ms")
-    row("own time per turn, 5 parallel calls, p99", f"{percentile(own, .99):.2f}", "ms")
+    own_time(daemon, model, "warm up", 1)
+    if where == "on disk":
+        row("memory idle (program and spawner)", f"{daemon.pss_kib() / 1024:.1f}", "MiB PSS", "<= 12")
+    own = [own_time(daemon, model, "a question of a few words", 1) for _ in range(TURNS)]
+    if where == "on disk":
+        row(f"memory after {TURNS} turns", f"{daemon.pss_kib() / 1024:.1f}", "MiB PSS")
+    target = "<= 1.5 + commits" if where == "on disk" else "<= 1.5"
+    row(f"own time per turn, no tool, {where}, p50", f"{percentile(own, .5):.2f}", "ms", target)
+    row(f"own time per turn, no tool, {where}, p99", f"{percentile(own, .99):.2f}", "ms")
+    own = [own_time(daemon, model, "tools=5 please", 2) for _ in range(TURNS)]
+    row(f"own time per turn, 5 calls, {where}, p50", f"{percentile(own, .5):.2f}", "ms")
+    row(f"own time per turn, 5 calls, {where}, p99", f"{percentile(own, .99):.2f}", "ms")
     daemon.close()
     model.close()
 
 
-def bench_growth(home):
-    medians = {}
-    for stored in (10, 1000, 100000):
-        model = Model()
-        env = environment(f"{home}/grow{stored}", model, tools=False)
-        os.makedirs(env["DATA_DIR"])
-        subprocess.run([f"{BENCH}/fill", f"{env['DATA_DIR']}/gantry.db", "stdio", "local", str(stored)], check=True)
-        daemon = Daemon(dict(env, HISTORY_MAX_MESSAGES="10"))
-        daemon.wait_ready()
-        ready = daemon.ready_ms
-        daemon.turn("warm up")
-        model.take(1)
-        own = own_times(daemon, model, "a question of a few words", 1, TURNS)
-        medians[stored] = percentile(own, .5)
-        row(f"own time per turn, {stored} stored messages, p50", f"{medians[stored]:.2f}", "ms")
-        row(f"exec to ready, {stored} stored messages", f"{ready:.1f}", "ms")
-        daemon.close()
-        model.close()
-    row("growth from 10 to 100000 messages", f"{medians[100000] / medians[10]:.2f}", "times", "<= 1.2")
+def bench_growth(home, where):
+    """Databases that differ in size only, one turn in each by turns, so that whatever else
+    the machine does is the same for all."""
+    sizes = (10, 1000, 100000)
+    model = Model()
+    envs, daemons, ready, own = {}, {}, {n: [] for n in sizes}, {n: [] for n in sizes}
+    for n in sizes:
+        envs[n] = dict(environment(f"{home}/grow{n}", model, tools=False), HISTORY_MAX_MESSAGES="10")
+        os.makedirs(envs[n]["DATA_DIR"])
+        subprocess.run([f"{BENCH}/bench_store", envs[n]["DATA_DIR"], "stdio", "local", str(n)], check=True)
+    for _ in range(15):
+        for n in sizes:
+            ready[n].append(started(envs[n]))
+    for n in sizes:
+        daemons[n] = Daemon(envs[n])
+        daemons[n].wait_ready()
+    for i in range(TURNS + 50):
+        for n in sizes:
+            ms = own_time(daemons[n], model, "a question of a few words", 1)
+            if i >= 50:     # by then the history of all three is as long as it gets
+                own[n].append(ms)
+    for n in sizes:
+        row(f"exec to ready, {n} stored messages, p50", f"{percentile(ready[n], .5):.1f}", "ms")
+        row(f"own time per turn, {n} stored, {where}, p50", f"{percentile(own[n], .5):.2f}", "ms")
+        daemons[n].close()
+    for name, values in ("exec to ready", ready), ("own time", own):
+        growth = percentile(values[sizes[-1]], .5) / percentile(values[sizes[0]], .5)
+        row(f"{name}, growth from 10 to 100000", f"{growth:.2f}", "times", "<= 1.2")
+    model.close()
 
 
 def cpu_seconds(pids):
@@ -205,7 +243,7 @@ def telegram_daemon(home, model, bot, **more):
     return daemon
 
 
-def bench_telegram(home):
+def bench_telegram(home, _):
     """All stamps are the fakes': when a poll's answer was about to go out, when a request was whole."""
     model, bot = Model(), Telegram().start()
     served = []
@@ -249,57 +287,93 @@ def bench_telegram(home):
         sys.exit("bench: the Bot API refused: " + fault)
 
 
-def print_rows(command, env):
+def print_rows(command, env, note=""):
     """The rows of a bench that is a program: "name value unit" lines."""
-    out = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
-    for line in out.stdout.splitlines():
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=STUCK_S)
+    for line in done.stdout.splitlines():
         name, value, unit = line.split(" ", 2)
         target = "<= 0.1" if name == "mcp_call_p50" else "<= 100" if re.match("cancel.*p99", name) else ""
-        row(name.replace("_", " "), value, unit, target)
+        row(name.replace("_", " ") + note, value, unit, target)
+    if done.returncode != 0 or not done.stdout:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
 
 
-def bench_dns(home, env):
+def bench_sessions(home, _):
+    model = Model()
+    print_rows([f"{BENCH}/bench_turns", "16", "50"], environment(f"{home}/many", model, tools=False))
+    model.close()
+
+
+def bench_mcp(home, _):
+    print_rows([f"{BENCH}/bench_mcp", f"{BENCH}/mcp_echo", "5000"], {"PATH": os.environ["PATH"]})
+
+
+def bench_cancel(home, _):
+    print_rows([f"{BENCH}/bench_cancel"], {"PATH": os.environ["PATH"]})
+
+
+def bench_dns(home, _):
     """A resolver that never answers: own network and mount namespaces, so only as root."""
     if os.geteuid() != 0:
-        print("  cancel dns: skipped, needs root for a network namespace")
+        row("cancel dns", "-", "", "skipped: needs root for a network namespace")
         return
     with open(f"{home}/resolv.conf", "w") as f:
         f.write("nameserver 127.0.0.1\n")
     script = f"ip link set lo up && mount --bind {home}/resolv.conf /etc/resolv.conf && exec {BENCH}/bench_cancel dns"
-    print_rows(["unshare", "-n", "-m", "sh", "-c", script], env)
+    print_rows(["unshare", "-n", "-m", "sh", "-c", script], {"PATH": os.environ["PATH"]})
 
 
-def bench_programs(home):
-    model = Model()
-    env = environment(f"{home}/many", model, tools=False)
-    print_rows([f"{BENCH}/bench_turns", "16", "50"], env)
-    print_rows([f"{BENCH}/bench_mcp", f"{BENCH}/mcp_echo", "5000"], env)
-    print_rows([f"{BENCH}/bench_cancel"], env)
-    bench_dns(home, env)
-    if os.path.exists(f"{BENCH}/bench_store"):
-        os.makedirs(f"{home}/journal")
-        print_rows([f"{BENCH}/bench_store", f"{home}/journal"], env)
-    model.close()
+def bench_store(home, where):
+    os.makedirs(f"{home}/journal")
+    print_rows([f"{BENCH}/bench_store", f"{home}/journal"], {"PATH": os.environ["PATH"]}, f", {where}")
+
+
+def stuck(*_):
+    raise RuntimeError(f"nothing came of it within {STUCK_S} s")
+
+
+def run(bench, home, where):
+    """One bench, with the time it may take; what fails is told and the next one runs."""
+    signal.alarm(STUCK_S)
+    try:
+        bench(home, where)
+    except Exception as e:
+        failures.append(bench.__name__)
+        print(f"  {bench.__name__}, {where}: FAILED: {e}", flush=True)
+    finally:
+        signal.alarm(0)
+
+
+def scratch(parent=None):
+    home = tempfile.mkdtemp(prefix="gantry-bench.", dir=parent)
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    return home
 
 
 def main():
-    home = tempfile.mkdtemp(prefix="gantry-bench.")
+    signal.signal(signal.SIGALRM, stuck)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"gantry bench: {os.cpu_count()} cores, {os.uname().release}, {TURNS} turns a figure")
-    try:
-        size = os.path.getsize(GANTRY)
-        stripped = f"{home}/stripped"
-        subprocess.run(["strip", "-o", stripped, GANTRY], check=True)
-        row("binary, stripped (dynamic)", f"{os.path.getsize(stripped) / 1024:.0f}", "KiB", f"{size // 1024} with symbols")
-        bench_start(home)
-        bench_turns(home)
-        bench_growth(home)
-        bench_telegram(home)
-        bench_programs(home)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    disk = scratch()
+    shm = os.path.isdir(SHM) and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > 1 << 30
+    memory = scratch(SHM) if shm else None
+    run(bench_size, disk, "on disk")
+    run(bench_start, disk, "on disk")
+    run(bench_turns, disk, "on disk")
+    if memory:
+        run(bench_turns, memory, "in memory")
+    else:
+        row("own time per turn, in memory", "-", "", f"skipped: no room in {SHM}")
+    run(bench_growth, memory or disk, "in memory" if memory else "on disk")
+    for bench in bench_telegram, bench_sessions, bench_mcp, bench_cancel, bench_dns, bench_store:
+        run(bench, disk, "on disk")
+    if memory:
+        run(bench_store, memory, "in memory")
     if os.environ.get("BENCH_JSON"):
         with open(os.environ["BENCH_JSON"], "w") as f:
             json.dump(rows, f, indent=1)
+    if failures:
+        sys.exit("bench: failed: " + ", ".join(failures))
 
 
 if __name__ == "__main__":

@@ -37,8 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	static const char *const vars[] = { "HOME=/tmp", "GANTRY_OPENAI_NO_KEY=1",
-					    "GANTRY_AGENT_MODEL=m", NULL };
-	struct config_opt opt = { .channel = "stdio", .need = CONFIG_ALL };
+					    "GANTRY_AGENT_MODEL=m",
+					    "GANTRY_GATEWAY_CHANNEL=stdio", NULL };
+	struct config_opt opt = { .need = CONFIG_ALL };
 	struct env env = { vars };
 	struct config_problems problems;
 	struct config *c = NULL;

@@ -44,7 +44,7 @@ def test_sigterm_ends_a_hanging_turn_and_the_next_start_answers(gantry, model, a
     d.send("question")
     gate.wait_reached()
     d.term()
-    assert d.wait(20) in (0, 143)
+    assert d.wait(20) == 0
     model.reply("answered after all")
     e = gantry.daemon()
     e.out.wait("answered after all")
@@ -61,7 +61,7 @@ def test_sigterm_lets_a_running_turn_finish_within_the_grace(gantry, model):
     d.term()
     d.err.wait("(?i)stop|drain|shut")
     gate.release()
-    assert d.wait(20) in (0, 143)
+    assert d.wait(20) == 0
     assert d.out.text == "just in time\n"
 
 
@@ -77,11 +77,11 @@ def test_a_second_signal_exits_at_once(gantry, model):
     d.wait(10)
 
 
-def test_sigint_exits_with_130(gantry, model):
+def test_a_stop_that_was_asked_for_is_a_success(gantry, model):
     d = gantry.daemon()
     d.err.wait("(?i)ready|start")
     d.kill(signal.SIGINT)
-    assert d.wait(20) in (0, 130)
+    assert d.wait(20) == 0
 
 
 def test_stop_in_a_tool_call_cancels_it_at_the_server(gantry, model, mcp):
@@ -189,7 +189,7 @@ def test_sigterm_ends_a_connection_attempt(gantry, full_backlog):
     d.send("go")
     running(gantry)
     d.term()
-    assert d.wait(20) in (0, 143)
+    assert d.wait(20) == 0
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_stop_ends_a_hanging_lookup(gantry, hanging_lookups):
 def test_sigterm_ends_a_hanging_lookup(gantry, hanging_lookups):
     pid = min(p for p, cmd in hanging_lookups.children().items() if cmd == binary() + " run")
     os.kill(pid, signal.SIGTERM)
-    assert hanging_lookups.wait(20) in (0, 143)
+    assert hanging_lookups.wait(20) == 0
 
 
 @pytest.mark.parametrize("at", PLACES)

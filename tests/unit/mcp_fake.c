@@ -187,11 +187,12 @@ static void on_list(struct arena *a, const struct json *id, const struct json *p
 			      : n;
 	buf_add(&b, S("{\"tools\":["));
 	for (size_t i = (size_t)from; i < end; i++)
-		buf_fmt(&b, "%s{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}",
+		buf_fmt(&b, "%s{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}%s}",
 			i > (size_t)from ? "," : "",
 			number("many")     ? arena_fmt(a, "tool%zu", i).p
 			: i < COUNT(names) ? names[i]
-					   : "late");
+					   : "late",
+			trick("read-only") ? ",\"annotations\":{\"readOnlyHint\":true}" : "");
 	buf_add(&b, S("]"));
 	if (trick("page-loop"))
 		buf_add(&b, S(",\"nextCursor\":\"0\""));

@@ -4,7 +4,7 @@
  *	test_mcp_x --mcp-fake [TRICK[=VALUE]]...
  *
  * Tricks: silent, exit=N, noise, flood, early-changed, ask-first, revision=R, page=N,
- * page-loop, changed=N, no-ping, ignore-eof, die-at=METHOD, crlf, trickle, init-error,
+ * page-loop, read-only, changed=N, no-ping, ignore-eof, die-at=METHOD, crlf, trickle, init-error,
  * no-tools, twice, log=FILE (every line it reads is appended), tools=a,b,c, many=N.
  *
  * Tools: echo{text} fail rpc_error hang seen{} (ids of cancelled calls, with reasons)

@@ -126,7 +126,28 @@ static void any_history_becomes_a_valid_request(void **state)
 		n = rows_of(&a, table[i].rows, n, rows);
 		assert_int_equal(prompt_messages(&a, rows, n, &msgs, &out, NULL), OK);
 		assert_string_equal(shape(&a, msgs, out).p, table[i].want);
+		prompt_read(&a, rows, n);
+		assert_int_equal(prompt_messages(&a, rows, n, &msgs, &out, NULL), OK);
+		assert_string_equal(shape(&a, msgs, out).p, table[i].want);
 	}
+}
+
+static void calls_are_read_once(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *spec[] = { "u:hi", "c:x,y", "t:x=1", "t:y=2", "a:end" };
+	struct message rows[5];
+
+	(void)state;
+	(void)rows_of(&a, spec, 5, rows);
+	prompt_read(&a, rows, 5);
+	const struct json *calls = rows[1].calls;
+	assert_non_null(calls);
+	assert_int_equal(calls->n, 2);
+	prompt_read(&a, rows, 5);
+	assert_ptr_equal(rows[1].calls, calls);
+	assert_null(rows[0].calls);
+	assert_null(rows[4].calls);
 }
 
 static void a_history_without_a_user_message_is_refused(void **state)
@@ -320,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_history_becomes_a_valid_request),
+		cmocka_unit_test(calls_are_read_once),
 		cmocka_unit_test(a_history_without_a_user_message_is_refused),
 		cmocka_unit_test(wire_that_is_not_ours_is_rebuilt_from_its_text),
 		cmocka_unit_test(a_note_has_its_words_in_the_wire_only_and_is_sent),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/file.h"
+#include "os/path.h"
 #include "unit/loading.h"
 
 #define LLM "LLM_BASE_URL=http://h/v1", "LLM_API_KEY=key123", "LLM_MODEL=m"

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "os/thread.h"
 #include "os/wait.h"
 

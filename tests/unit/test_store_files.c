@@ -1,4 +1,5 @@
 /* Files that come with messages, albums that are one turn, and the notice for those who wait. */
+#include "os/path.h"
 #include "store_world.h"
 
 #include "os/clock.h"

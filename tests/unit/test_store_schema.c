@@ -190,7 +190,7 @@ static void whole_turn(struct world *w)
 				  .kind = S("reply"),
 				  .text = S("a") };
 	ok(w, store_outbox_add(&tx, &out, &id, &w->e));
-	ok(w, store_collapse(&tx, t.session.id, m[0].seq - 100, &w->e));
+	ok(w, store_collapse(&tx, t.session.id, 1, m[0].seq - 100, &w->e));
 	world_commit(w, &tx);
 	world_finish(w, &t);
 	tx = world_begin(w);

@@ -252,11 +252,12 @@ static void collapsing_marks_what_is_old_and_long(void **state)
 	world_turn(w, "1", "b", 1);
 	struct session s = find(w, "1");
 	tx = world_begin(w);
-	ok(w, store_collapse(&tx, s.id, 6, &w->e));
+	ok(w, store_collapse(&tx, s.id, 3, 6, &w->e));
 	world_commit(w, &tx);
 	ok(w, store_history(w->s, &s, 100, &w->a, &m, &n, &w->e));
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(m[i].seq <= 6 && !str_eq(m[i].role, S("assistant")),
+		assert_int_equal(m[i].seq >= 3 && m[i].seq <= 6 &&
+					 !str_eq(m[i].role, S("assistant")),
 				 m[i].collapsed);
 }
 

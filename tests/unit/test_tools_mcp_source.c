@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ static str load_tools(void *arg, str server, struct arena *a)
 static void rig_up(struct rig *r, bool trusted)
 {
 	static char *block[] = { "PATH=/usr/bin:/bin", NULL };
-	static const str args[] = { S(MCP_FAKE) };
+	static const str args[] = { S(MCP_FAKE), S("read-only") };
 	struct err e = { 0 };
 
 	*r = (struct rig){ .limits.tool_result_max_chars = 300 };
@@ -53,7 +54,7 @@ static void rig_up(struct rig *r, bool trusted)
 	r->env = env_copy(&r->a, block);
 	struct mcp_server_cfg server = { .name = S("one"),
 					 .command = str_of(mcp_fake_self()),
-					 .args = { args, 1 },
+					 .args = { args, COUNT(args) },
 					 .trusted = trusted };
 	struct mcp_manifest m = { .servers = &server, .n = 1 };
 	struct mcp_host_opt opt = { .config = &r->config,
@@ -157,6 +158,30 @@ static void a_server_that_dies_in_a_call_leaves_it_in_doubt(void **state)
 	assert_true(str_has(call.result, S("may or may not have had an effect")));
 }
 
+static void what_only_reads_is_asked_once_more_when_its_server_dies(void **state)
+{
+	static const struct {
+		bool trusted;
+		enum call_state want;
+	} rows[] = { { true, CALL_DONE }, { false, CALL_FAILED } };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(rig_down) struct rig r;
+		char flag[] = "/tmp/gantry-once.XXXXXX";
+		int fd = mkstemp(flag);
+		assert_true(fd >= 0);
+		(void)close(fd);
+		(void)unlink(flag);
+		rig_up(&r, rows[i].trusted);
+		struct call call = use(&r, "one__die_once",
+				       arena_fmt(&r.a, "{\"flag\":\"%s\"}", flag), NULL);
+		(void)unlink(flag);
+		assert_int_equal(call.state, rows[i].want);
+		assert_true(str_has(call.result,
+				    rows[i].trusted ? S("alive") : S("may or may not")));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +189,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(progress_comes_with_the_id_of_its_call),
 		cmocka_unit_test(a_cancelled_call_may_have_happened),
 		cmocka_unit_test(a_server_that_dies_in_a_call_leaves_it_in_doubt),
+		cmocka_unit_test(what_only_reads_is_asked_once_more_when_its_server_dies),
 	};
 	struct err e = { 0 };
 	int fd;
