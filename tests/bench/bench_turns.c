@@ -113,8 +113,12 @@ static int measure(struct engine *g, struct bench *b, struct err *e)
 int main(int argc, char **argv)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct bench b = { .channel = { "bench", start, stop, chan_render_whole, send_piece,
-					live } };
+	struct bench b = { .channel = { .name = "bench",
+					.start = start,
+					.stop = stop,
+					.render = chan_render_whole,
+					.send = send_piece,
+					.live = live } };
 	struct config_opt copt = { .need = CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS };
 	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct config_problems problems = { 0 };
