@@ -64,6 +64,7 @@ static int setup(void **state)
 	assert_int_equal(bell_init(&d->g.inbox, NULL), OK);
 	assert_int_equal(bell_init(&d->g.outbox, NULL), OK);
 	assert_int_equal(bell_init(&d->g.control, NULL), OK);
+	d->g.cfg = &d->k->cfg;
 	d->g.store = d->k->w->s;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	d->tell = ends[1];
