@@ -20,6 +20,7 @@ struct turn_io {
 	void *arg;
 	void (*on_text)(void *arg, str answer_so_far); /* the turn's thread */
 	void (*on_trace)(void *arg, str line); /* any thread */
+	void (*on_slow)(void *arg, str line); /* the turn's thread: a call takes long */
 	void (*on_outbox)(void *arg); /* a row was added before the turn's end */
 	struct approver *approver;
 	/* Follow-ups join the turn: told with which token a request to the model can be ended

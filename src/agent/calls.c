@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/thread.h"
+#include "os/wait.h"
 #include "text/text.h"
 
 #include <stdarg.h>
@@ -23,6 +24,8 @@
 	"known as safe to repeat. It may or may not have taken effect; check before "          \
 	"repeating it.]"
 
+#define SLOW_MS 8000 /* a call that takes longer is named */
+
 struct slot {
 	struct run *r;
 	struct call *call;
@@ -30,6 +33,8 @@ struct slot {
 	bool last; /* of its round */
 	bool launched;
 	struct thread thread;
+	const struct bell *done; /* rung at its end */
+	_Atomic bool over;
 	int rc; /* of the journal, not of the tool */
 	struct err err;
 };
@@ -117,9 +122,8 @@ static void on_progress(void *arg, str call_id, double done, double total, str m
 
 /* Run one admitted call and journal what came of it.  After a shutdown nothing is written:
  * the row stays as it is and recovery decides. */
-static void *slot_main(void *arg)
+static void run_slot(struct slot *s)
 {
-	struct slot *s = arg;
 	struct run *r = s->r;
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct tool_ctx ctx = {
@@ -140,7 +144,7 @@ static void *slot_main(void *arg)
 			  STRF(text_line(&a, s->call->args, 120)));
 	int rc = tools_run(r->ag->opt.tools, s->spec, s->call, &ctx, &a, r->token, &why);
 	if (rc < 0 && cancel_reason(r->token) == CANCEL_SHUTDOWN)
-		return NULL;
+		return;
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("tool.failed", "tool=%.*s err=%.*s", STRF(s->call->name),
 			 STRF(log_q(&a, str_of(why.msg))));
@@ -150,7 +154,41 @@ static void *slot_main(void *arg)
 	trace_end(s);
 	/* The result lives in this thread's arena; the rows are read again. */
 	s->call->result = s->call->result_wire = (str){ 0 };
+}
+
+static void *slot_main(void *arg)
+{
+	struct slot *s = arg;
+
+	run_slot(s);
+	atomic_store(&s->over, true);
+	bell_ring(s->done);
 	return NULL;
+}
+
+static bool works(struct slot *s)
+{
+	return s->launched && !atomic_load(&s->over);
+}
+
+/* Until all are over or it takes long; then the user hears what does. */
+static void tell_slow(const struct run *r, struct slot *slots, size_t n,
+		      const struct bell *done)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t until = clock_mono_ms() + SLOW_MS;
+	size_t left = 0;
+
+	do {
+		bell_hear(done);
+		left = 0;
+		for (size_t i = 0; i < n; i++)
+			left += works(&slots[i]);
+	} while (left && wait_fd(done->fd, POLLIN, until, NULL, NULL) == OK);
+	for (size_t i = 0; i < n && left; i++)
+		if (works(&slots[i]))
+			r->io->on_slow(r->io->arg, arena_fmt(&a, "⏳ running %.*s…",
+							     STRF(slots[i].call->name)));
 }
 
 static bool open_call(const struct call *c)
@@ -228,7 +266,8 @@ static int admit_again(struct slot *s, struct arena *ra, struct err *e)
 }
 
 /* One window of at most PARALLEL calls. */
-static int run_window(struct slot *slots, size_t n, struct arena *ra, struct err *e)
+static int run_window(struct slot *slots, size_t n, const struct bell *done, struct arena *ra,
+		      struct err *e)
 {
 	int rc = OK;
 
@@ -248,6 +287,8 @@ static int run_window(struct slot *slots, size_t n, struct arena *ra, struct err
 		if (rc == OK && slots[i].call->state == CALL_RUNNING)
 			launch(&slots[i]);
 	}
+	if (slots->r->io && slots->r->io->on_slow)
+		tell_slow(slots->r, slots, n, done);
 	for (size_t i = 0; i < n; i++) {
 		thread_join(&slots[i].thread);
 		if (rc == OK && slots[i].rc < 0) {
@@ -260,9 +301,10 @@ static int run_window(struct slot *slots, size_t n, struct arena *ra, struct err
 
 int run_calls(struct run *r, struct arena *ra, struct err *e)
 {
+	SCOPED(bell_done) struct bell done = { .fd = -1 };
 	struct slot slots[PARALLEL];
 	int64_t began = clock_mono_ms();
-	int rc = OK;
+	int rc = bell_init(&done, e);
 
 	for (size_t i = 0; i < r->calls_n && rc == OK;) {
 		size_t n = 0;
@@ -270,13 +312,15 @@ int run_calls(struct run *r, struct arena *ra, struct err *e)
 			struct call *c = &r->calls[i];
 			bool last = i + 1 == r->calls_n || r->calls[i + 1].round != c->round;
 			if (open_call(c))
-				slots[n++] = (struct slot){ .r = r, .call = c, .last = last };
+				slots[n++] = (struct slot){
+					.r = r, .call = c, .last = last, .done = &done
+				};
 		}
 		if (n == 0)
 			break;
 		if ((int64_t)n > r->perf.max_batch)
 			r->perf.max_batch = (int64_t)n;
-		rc = run_window(slots, n, ra, e);
+		rc = run_window(slots, n, &done, ra, e);
 		if (rc == OK)
 			rc = cancel_check(r->token, e);
 	}

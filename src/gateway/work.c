@@ -47,6 +47,13 @@ static void on_request(void *arg, struct cancel *token)
 	turns_request(&s->g->turns, s->turn_id, token);
 }
 
+static void on_slow(void *arg, str line)
+{
+	const struct show *s = arg;
+
+	s->channel->live(s->channel, s->turn_id, s->address, LIVE_SLOW, line);
+}
+
 /* Claim, turn and user message: one commit. */
 static int claim(struct engine *g, str only, struct arena *a, struct turn *t, struct err *e)
 {
@@ -115,6 +122,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 			      .parks = opt->channel && opt->channel->asks };
 	if (opt->channel) {
 		io.on_trace = on_trace;
+		io.on_slow = on_slow;
 		io.on_text = opt->stream ? on_text : NULL;
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_START, (str){ 0 });
 	}
