@@ -388,7 +388,7 @@ def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp):
     rng = random.Random(7)
 
     def reply(r):
-        n = int(re.findall(r"day (\d+)", r.user)[-1])
+        n = int(re.match(r"day (\d+)", r.user).group(1))
         if n % 3 == 0 and not r.results:
             return Reply(calls=[call("srv__echo", text="x" * 2000)])
         if n % 17 == 0 and r.number % 2:
