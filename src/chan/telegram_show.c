@@ -110,6 +110,16 @@ static void edit_message(struct telegram *t, const struct telegram_view *v, str 
 	*r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
 }
 
+/* The answer before this one is not out yet. */
+static bool behind(struct telegram *t, const struct telegram_view *v, struct arena *a)
+{
+	bool waits = false;
+
+	return store_outbox_waits(t->store, CHANNEL, telegram_address(a, v->chat, v->thread),
+				  &waits, NULL) == OK &&
+	       waits;
+}
+
 bool telegram_show_text(struct telegram *t, struct telegram_view *v, struct arena *a)
 {
 	struct telegram_reply r = { 0 };
@@ -119,6 +129,8 @@ bool telegram_show_text(struct telegram *t, struct telegram_view *v, struct aren
 		return true;
 	if (!v->message_id)
 		v->message_id = begun_earlier(t, v, a);
+	if (!v->message_id && behind(t, v, a))
+		return true;
 	if (!v->message_id)
 		begin_message(t, v, html, a, &r);
 	else if (!telegram_live_shows(t, v->chat, v->message_id, html))

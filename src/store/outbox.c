@@ -118,6 +118,22 @@ int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *re
 	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing is reserved");
 }
 
+int store_outbox_waits(struct store *s, str channel, str address, bool *waits, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int64_t n = 0;
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_number(r.db,
+			       "SELECT EXISTS (SELECT 1 FROM outbox WHERE kind = 'reply' "
+			       "AND state IN ('raw', 'ready') AND channel = ?1 "
+			       "AND address = ?2)",
+			       DB_ARGS(db_text(channel), db_text(address)), &n, e);
+	*waits = rc == OK && n > 0;
+	return rc;
+}
+
 int outbox_close_reserved(struct tx *tx, str turn_id, bool done, struct err *e)
 {
 	return db_run(tx_db(tx),

@@ -37,6 +37,10 @@ int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, s
 int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *remote_id,
 			  struct err *e) MUSTUSE;
 
+/* Is an answer for this address still to be sent?  What comes after it must not show before. */
+int store_outbox_waits(struct store *s, str channel, str address, bool *waits,
+		       struct err *e) MUSTUSE;
+
 struct piece_new {
 	str method; /* send, edit, photo, document */
 	str body; /* as sent (HTML, ANSI-free text) */
