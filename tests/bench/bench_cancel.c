@@ -143,7 +143,6 @@ static void *stall_main(void *arg)
 
 static void bench_model(const char *where, str url)
 {
-	SCOPED(arena_free) struct arena a = { 0 };
 	struct endpoint p = { 0 };
 	struct err e = { 0 };
 	struct model_cfg cfg = { .base_url = url,
