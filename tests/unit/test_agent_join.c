@@ -14,13 +14,17 @@
 
 static struct agent_world *world; /* callbacks have the agent's world as argument or none */
 static struct cancel *request;
+static pthread_mutex_t request_lock =
+	PTHREAD_MUTEX_INITIALIZER; /* as the registry of turns has one */
 static const char *says; /* what is said when a request begins, once */
 
 static void on_request(void *arg, struct cancel *token)
 {
 	struct agent_world *k = arg;
 
+	(void)pthread_mutex_lock(&request_lock);
 	request = token;
+	(void)pthread_mutex_unlock(&request_lock);
 	if (token && says) {
 		(void)world_add(k->w, "1", says);
 		says = NULL;
@@ -92,7 +96,10 @@ static void *interrupt(void *arg)
 
 	lb_wait(&k->lb);
 	(void)world_add(k->w, "1", "stop, rather this");
-	cancel_fire(request, CANCEL_USER);
+	(void)pthread_mutex_lock(&request_lock);
+	if (request)
+		cancel_fire(request, CANCEL_USER);
+	(void)pthread_mutex_unlock(&request_lock);
 	return NULL;
 }
 
