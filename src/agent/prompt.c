@@ -190,8 +190,7 @@ static void add_result(struct list *l, const struct message *m, const struct jso
 	push(l, S("tool"), wire, (str){ 0 }, (str){ 0 }, false);
 }
 
-/* What an assistant message says: a note has its words in the wire form only. */
-static str words_of(struct arena *a, const struct message *m)
+str prompt_words(struct arena *a, const struct message *m)
 {
 	struct json *v;
 
@@ -205,7 +204,7 @@ static void add_assistant(struct list *l, const struct message *rows, size_t n)
 {
 	const struct message *m = &rows[0];
 	const struct json *calls = calls_of(l->a, m);
-	str said = calls ? m->text : words_of(l->a, m);
+	str said = calls ? m->text : prompt_words(l->a, m);
 
 	if (l->n == 0)
 		return; /* a request begins with the user */

@@ -54,6 +54,9 @@ int prompt_messages_with(struct arena *a, const struct message *rows, size_t n,
 			 const struct prompt_image *images, size_t images_n,
 			 struct model_msg **out, size_t *out_n, struct err *e) MUSTUSE;
 
+/* What a user or assistant message says; a note has its words in the wire form only. */
+str prompt_words(struct arena *a, const struct message *m);
+
 /* The estimated tokens of the messages as they would be sent. */
 int64_t prompt_tokens(const struct model_msg *msgs, size_t n);
 

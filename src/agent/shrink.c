@@ -5,6 +5,7 @@
  */
 #include "agent/run.h"
 
+#include "agent/fold.h"
 #include "agent/prompt.h"
 #include "os/log.h"
 #include "text/text.h"
@@ -42,6 +43,7 @@ static int cut(struct run *r, int64_t from, struct err *e)
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = store_session_cut(&tx, r->t->session.id, from, e)) < 0 ||
+	    (rc = fold_leave(&tx, r->t->session.id, r->t->epoch, from, e)) < 0 ||
 	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
 	size_t drop = 0;

@@ -169,7 +169,7 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 static void closed(struct engine *g)
 {
 	g->root.fd = g->stop.fd = g->inbox.fd = g->outbox.fd = g->control.fd = -1;
-	g->clock.fd = -1;
+	g->clock.fd = g->system.fd = -1;
 }
 
 int engine_open(struct engine *g, const struct config *cfg, const struct env *env,
@@ -184,7 +184,7 @@ int engine_open(struct engine *g, const struct config *cfg, const struct env *en
 	    (rc = cancel_init(&g->stop, &g->root, 0, e)) < 0 ||
 	    (rc = bell_init(&g->inbox, e)) < 0 || (rc = bell_init(&g->outbox, e)) < 0 ||
 	    (rc = bell_init(&g->control, e)) < 0 || (rc = bell_init(&g->clock, e)) < 0 ||
-	    (rc = open_parts(g, opt, e)) < 0)
+	    (rc = bell_init(&g->system, e)) < 0 || (rc = open_parts(g, opt, e)) < 0)
 		engine_close(g);
 	return rc;
 }
@@ -197,6 +197,7 @@ void engine_close(struct engine *g)
 	model_close(g->model);
 	http_pool_close(g->pool);
 	store_close(g->store);
+	bell_done(&g->system);
 	bell_done(&g->clock);
 	bell_done(&g->control);
 	bell_done(&g->outbox);

@@ -27,6 +27,7 @@ struct engine {
 	struct tool_source mcp_source;
 	struct turns turns;
 	struct bell inbox, outbox, control, clock; /* for workers, deliverers, main, clock */
+	struct bell system; /* for the system worker */
 };
 
 struct engine_opt {

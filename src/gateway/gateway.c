@@ -1,8 +1,9 @@
 /*
  * The daemon's life: start in order, wait for signals, stop in reverse order.
  *
- *	start   deliverers, clock, workers, channel (the engine is open already)
- *	stop    no new claims, channel, grace for running turns, SHUTDOWN, workers, deliverers, clock
+ *	start   deliverers, clock, system worker, workers, channel (the engine is open already)
+ *	stop    no new claims, channel, grace for running turns, SHUTDOWN, workers, system worker,
+ *	        deliverers, clock
  *
  * Main is the only thread that waits for signals; a second one ends the process at once.
  */
@@ -19,6 +20,7 @@
 #include "store/approval.h"
 #include "store/inbox.h"
 #include "store/state.h"
+#include "store/system.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,7 +37,7 @@ struct gateway {
 	struct engine *g;
 	const struct gateway_opt *opt;
 	struct work_opt work;
-	struct thread workers[WORKERS_MAX], deliverers[DELIVERERS], clock;
+	struct thread workers[WORKERS_MAX], deliverers[DELIVERERS], clock, system;
 	size_t workers_n;
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
 	_Atomic bool input_ended;
@@ -91,13 +93,40 @@ static void *worker_main(void *arg)
 			return NULL;
 		bell_hear(&g->inbox);
 		while ((rc = work_turn(g, &d->work, NULL, &e)) == OK)
-			;
+			bell_ring(&g->system); /* it may have left work of our own */
 		ms = next_look(g);
 		if (rc == E_NOENT)
 			continue;
 		if (!survive(d, "worker", &e, rc, &g->stop))
 			return NULL;
 		bell_ring(&g->inbox); /* what could not be done is still to be done */
+	}
+}
+
+/* Work of our own, one row at a time.  It ends at once when the daemon stops: what was begun is
+ * put down and done after the restart. */
+static void *system_main(void *arg)
+{
+	struct gateway *d = arg;
+	struct engine *g = d->g;
+
+	for (;;) {
+		struct err e = { 0 };
+		int64_t at = 0, ms = IDLE_LOOK_MS;
+		int rc;
+		bell_hear(&g->system);
+		while ((rc = work_system(g, &g->stop, &e)) == OK)
+			;
+		if (cancel_reason(&g->stop) != CANCEL_NONE)
+			return NULL;
+		if (rc != E_NOENT && !survive(d, "system", &e, rc, &g->stop))
+			return NULL;
+		if (store_system_next_at(g->store, &at, &e) == OK && at > 0)
+			ms = at - clock_now_ms();
+		ms = ms < 1 ? 1 : ms < IDLE_LOOK_MS ? ms : IDLE_LOOK_MS;
+		if (wait_fd(g->system.fd, POLLIN, clock_mono_ms() + ms, &g->stop, &e) < 0 &&
+		    cancel_reason(&g->stop) != CANCEL_NONE)
+			return NULL;
 	}
 }
 
@@ -325,7 +354,8 @@ static int start_threads(struct gateway *d, const struct chan_up *up, struct err
 	for (size_t i = 0; i < DELIVERERS; i++)
 		if ((rc = thread_start(&d->deliverers[i], "deliver", deliver_main, d, e)) < 0)
 			return rc;
-	if ((rc = thread_start(&d->clock, "clock", clock_main, d, e)) < 0)
+	if ((rc = thread_start(&d->clock, "clock", clock_main, d, e)) < 0 ||
+	    (rc = thread_start(&d->system, "system", system_main, d, e)) < 0)
 		return rc;
 	for (; d->workers_n < WORKERS_MAX && (int64_t)d->workers_n < n; d->workers_n++)
 		if ((rc = thread_start(&d->workers[d->workers_n], "worker", worker_main, d,
@@ -442,6 +472,7 @@ static void stop(struct gateway *d)
 	cancel_fire(&g->root, CANCEL_SHUTDOWN);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		thread_join(&d->workers[i]);
+	thread_join(&d->system);
 	cancel_fire(&d->deliver, CANCEL_SHUTDOWN);
 	for (size_t i = 0; i < DELIVERERS; i++)
 		thread_join(&d->deliverers[i]);

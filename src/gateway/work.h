@@ -37,4 +37,8 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_ms,
 		 struct err *e) MUSTUSE;
 
+/* Do one system row that is ready.  OK: it is done, or will be tried again later; E_NOENT: none
+ * is ready; E_CANCELED: c ended, and the row was put down. */
+int work_system(struct engine *g, const struct cancel *c, struct err *e) MUSTUSE;
+
 #endif

@@ -150,17 +150,19 @@ static int oldest(int64_t *first_seq, struct db *db, const struct session *sessi
 /* Whole turns, and of those that are shortened the user's words and the note.  The order is
  * that of the two indexes: nothing is sorted. */
 static int past_messages(struct list *l, struct db *db, const struct session *session,
-			 int64_t first_seq, struct arena *a, struct err *e)
+			 int64_t first_seq, int64_t end_seq, struct arena *a, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc = db_query(
 		&r, db,
 		"SELECT " COLUMNS " FROM turns t CROSS JOIN turn_messages m "
 		"ON m.turn_id = t.id WHERE t.session_id = ?1 AND t.epoch = ?2 "
-		"AND t.first_seq >= ?3 AND t.history <> 'none' "
+		"AND t.first_seq >= ?3 AND t.first_seq < ?4 AND t.history <> 'none' "
 		"AND iif(t.history = 'note', m.note = 1 OR m.role = 'user', m.note = 0) "
 		"ORDER BY t.first_seq, t.rowid, m.round, m.idx",
-		DB_ARGS(db_text(session->id), db_i64(session->epoch), db_i64(first_seq)), e);
+		DB_ARGS(db_text(session->id), db_i64(session->epoch), db_i64(first_seq),
+			db_i64(end_seq)),
+		e);
 
 	return rc < 0 ? rc : read_messages(l, &r, a, e);
 }
@@ -176,11 +178,56 @@ int store_history(struct store *s, const struct session *session, int64_t max, s
 	if (rc == OK)
 		rc = oldest(&first_seq, r.db, session, max, e);
 	if (rc == OK)
-		rc = past_messages(&l, r.db, session, first_seq, a, e);
+		rc = past_messages(&l, r.db, session, first_seq, INT64_MAX, a, e);
 	if (rc < 0)
 		return rc;
 	*out = l.v;
 	*n = l.n;
+	return OK;
+}
+
+/* Where the turns end that begin in [from, *end) and hold at most max messages. */
+static int part_end(struct db *db, const struct session *session, int64_t from, int64_t max,
+		    int64_t *end, struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	int64_t total = 0;
+	int rc = db_query(&r, db,
+			  "SELECT first_seq, prompt_n FROM turns "
+			  "WHERE session_id = ?1 AND epoch = ?2 AND first_seq >= ?3 "
+			  "AND first_seq < ?4 AND history <> 'none' ORDER BY first_seq",
+			  DB_ARGS(db_text(session->id), db_i64(session->epoch), db_i64(from),
+				  db_i64(*end)),
+			  e);
+
+	for (int turns = 0; rc == OK && (rc = rows_next(&r, e)) > 0; turns++) {
+		total += rows_i64(&r, 1);
+		if (turns && total > max) {
+			*end = rows_i64(&r, 0);
+			return OK;
+		}
+		rc = OK;
+	}
+	return rc;
+}
+
+int store_history_part(struct store *s, const struct session *session,
+		       struct history_part *part, struct arena *a, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	struct list l = { 0 };
+	int64_t end = part->to;
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = part_end(r.db, session, part->from, part->max, &end, e);
+	if (rc == OK)
+		rc = past_messages(&l, r.db, session, part->from, end, a, e);
+	if (rc < 0)
+		return rc;
+	part->rows = l.v;
+	part->n = l.n;
+	part->next = end;
 	return OK;
 }
 

@@ -270,7 +270,7 @@ static int new_epoch(struct db *db, str session_id, struct err *e)
 {
 	return db_run(db,
 		      "UPDATE sessions SET epoch = epoch + 1, summary = '', messages_n = 0, "
-		      "history_from_seq = 0, updated_at_ms = ?2 WHERE id = ?1",
+		      "history_from_seq = 0, folded_seq = 0, updated_at_ms = ?2 WHERE id = ?1",
 		      DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), NULL, e);
 }
 

@@ -97,6 +97,17 @@ int store_turn_load(struct store *s, str turn_id, struct arena *a, struct messag
 int store_history(struct store *s, const struct session *session, int64_t max, struct arena *a,
 		  struct message **out, size_t *n, struct err *e) MUSTUSE;
 
+/* The same of the turns that begin in [from, to): as many as have max messages, the first in any
+ * case. */
+struct history_part {
+	int64_t from, to, max;
+	struct message *rows; /* out, with: */
+	size_t n;
+	int64_t next; /* where the first turn begins that was left out, else to */
+};
+int store_history_part(struct store *s, const struct session *session,
+		       struct history_part *part, struct arena *a, struct err *e) MUSTUSE;
+
 /* All messages of a session for people, oldest first, after_seq on; limit 0: all. */
 int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t limit,
 		   struct arena *a, struct message **out, size_t *n, struct err *e) MUSTUSE;

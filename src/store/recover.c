@@ -34,7 +34,8 @@ static int dead_owners(struct names *out, struct store *s, struct arena *a, stru
 			      "AND owner <> '' "
 			      "UNION SELECT owner FROM outbox WHERE state IN ('raw', 'ready') "
 			      "AND owner <> '' "
-			      "UNION SELECT sender FROM outbox WHERE sender <> ''",
+			      "UNION SELECT sender FROM outbox WHERE sender <> '' "
+			      "UNION SELECT owner FROM system_rows WHERE owner <> ''",
 			      DB_NO_ARGS, e);
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		str owner = rows_peek(&r, 0);
@@ -169,6 +170,8 @@ static int recover_owner(struct store *s, str owner, const struct cancel *c, int
 		rc = interrupt_turns(&tx, owner, &a, &turns, e);
 	if (rc == OK)
 		rc = drop_owned(&tx, owner, e);
+	if (rc == OK)
+		rc = system_recover(&tx, owner, e);
 	if (rc == OK)
 		rc = store_commit(&tx, e);
 	if (rc == OK)

@@ -97,6 +97,11 @@ int approvals_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 int inbox_of_turn(struct tx *tx, str turn_id, bool fresh, struct arena *a,
 		  struct inbox_row **out, size_t *n, struct err *e) MUSTUSE;
 
+/* --- system.c --- */
+
+/* Work a dead owner had begun is ready again. */
+int system_recover(struct tx *tx, str owner, struct err *e) MUSTUSE;
+
 /* --- state.c --- */
 enum usage_kind { USAGE_TURN, USAGE_TOOL_CALL };
 int usage_count(struct tx *tx, enum usage_kind what, struct err *e) MUSTUSE;

@@ -353,8 +353,27 @@ static const char first[] =
 	"\t\tdecision, rule, exit_code, duration_ms, truncated, created_at_ms AS created_at\n"
 	"\tFROM tool_calls WHERE name = 'exec';\n";
 
+static const char system_rows[] =
+	"CREATE TABLE system_rows (\n"
+	"\tid INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"\twhat TEXT NOT NULL,\n"
+	"\tkey TEXT NOT NULL,\n"
+	"\ttext TEXT NOT NULL DEFAULT '',\n"
+	"\towner TEXT NOT NULL DEFAULT '',\n"
+	"\tattempts INTEGER NOT NULL DEFAULT 0,\n"
+	"\tagain INTEGER NOT NULL DEFAULT 0 CHECK (again IN (0, 1)),\n"
+	"\terror TEXT NOT NULL DEFAULT '',\n"
+	"\tready_at_ms INTEGER NOT NULL,\n"
+	"\tcreated_at_ms INTEGER NOT NULL,\n"
+	"\tUNIQUE (what, key)\n"
+	") STRICT;\n"
+	"CREATE INDEX system_rows_ready ON system_rows (ready_at_ms, id) WHERE owner = '';\n"
+	"ALTER TABLE sessions ADD COLUMN folded_seq INTEGER NOT NULL DEFAULT 0;\n"
+	"ALTER TABLE model_calls ADD COLUMN est_tokens INTEGER;\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
+	{ 2, "system_rows", system_rows },
 };
 
 const struct migration *schema_migrations(size_t *n)

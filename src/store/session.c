@@ -7,7 +7,7 @@
 #define COLUMNS                                                                                \
 	"id, channel, address, title, model, summary, epoch, history_from_seq, "               \
 	"prompt_tokens, "                                                                      \
-	"completion_tokens, messages_n, created_at_ms, updated_at_ms"
+	"completion_tokens, messages_n, created_at_ms, updated_at_ms, folded_seq"
 
 static void read_session(struct session *out, const struct rows *r, struct arena *a)
 {
@@ -25,6 +25,7 @@ static void read_session(struct session *out, const struct rows *r, struct arena
 		.messages_n = rows_i64(r, 10),
 		.created_at_ms = rows_i64(r, 11),
 		.updated_at_ms = rows_i64(r, 12),
+		.folded_seq = rows_i64(r, 13),
 	};
 }
 
@@ -150,7 +151,8 @@ int store_session_cut(struct tx *tx, str id, int64_t from_seq, struct err *e)
 {
 	int64_t changed = 0;
 	int rc = db_run(tx_db(tx),
-			"UPDATE sessions SET history_from_seq = ?2, updated_at_ms = ?3 "
+			"UPDATE sessions SET history_from_seq = max(history_from_seq, ?2), "
+			"updated_at_ms = ?3 "
 			"WHERE id = ?1",
 			DB_ARGS(db_text(id), db_i64(from_seq), db_i64(clock_now_ms())),
 			&changed, e);
@@ -158,4 +160,21 @@ int store_session_cut(struct tx *tx, str id, int64_t from_seq, struct err *e)
 	if (rc == OK && changed == 0)
 		return err_set(e, E_NOENT, "no such session");
 	return rc;
+}
+
+int store_session_fold(struct tx *tx, const struct session *read, str summary, int64_t to_seq,
+		       struct err *e)
+{
+	int64_t changed = 0;
+	int rc = db_run(tx_db(tx),
+			"UPDATE sessions SET summary = ?4, folded_seq = ?5, "
+			"history_from_seq = max(history_from_seq, ?5) "
+			"WHERE id = ?1 AND epoch = ?2 AND summary = ?3 AND folded_seq = ?6",
+			DB_ARGS(db_text(read->id), db_i64(read->epoch), db_text(read->summary),
+				db_text(summary), db_i64(to_seq), db_i64(read->folded_seq)),
+			&changed, e);
+
+	if (rc < 0 || changed > 0)
+		return rc;
+	return tx_refuse(tx, e, E_CANCELED, "the conversation changed meanwhile");
 }

@@ -11,6 +11,7 @@ struct session {
 	str id, channel, address, title, model, summary;
 	int64_t epoch; /* bumped by /new */
 	int64_t history_from_seq; /* messages before it are cut from the prompt */
+	int64_t folded_seq; /* those before it are in the summary */
 	int64_t prompt_tokens, completion_tokens;
 	int64_t messages_n; /* of this epoch */
 	int64_t created_at_ms, updated_at_ms;
@@ -44,7 +45,13 @@ int store_address_move(struct tx *tx, str channel, str from, str to, struct err 
 int store_address_origin(struct store *s, str channel, str address, struct arena *a,
 			 str *origin, struct err *e) MUSTUSE;
 
-/* The prompt of later turns begins at seq: what a context-length refusal taught. */
+/* The prompt of later turns begins at seq, or where it begins already if that is later. */
 int store_session_cut(struct tx *tx, str id, int64_t from_seq, struct err *e) MUSTUSE;
+
+/* The messages before to_seq are in the new summary, and no prompt holds them any more.
+ * E_CANCELED, and the transaction is doomed: epoch, summary or folded_seq are not what read
+ * says. */
+int store_session_fold(struct tx *tx, const struct session *read, str summary, int64_t to_seq,
+		       struct err *e) MUSTUSE;
 
 #endif

@@ -87,6 +87,32 @@ int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err
 	return OK;
 }
 
+int store_usage_add(struct tx *tx, str session_id, const struct usage *u, struct err *e)
+{
+	struct db *db = tx_db(tx);
+	int rc = db_run(db,
+			"INSERT INTO usage (minute_at_ms, model_calls, prompt_tokens, "
+			"completion_tokens, cached_tokens) VALUES (?1, ?2, ?3, ?4, ?5) "
+			"ON CONFLICT (minute_at_ms) DO UPDATE SET "
+			"model_calls = model_calls + excluded.model_calls, "
+			"prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+			"completion_tokens = completion_tokens + excluded.completion_tokens, "
+			"cached_tokens = cached_tokens + excluded.cached_tokens",
+			DB_ARGS(db_i64(this_minute()), db_i64(u->model_calls),
+				db_i64(u->prompt_tokens), db_i64(u->completion_tokens),
+				db_i64(u->cached_tokens)),
+			NULL, e);
+
+	if (rc < 0 || !session_id.n)
+		return rc;
+	return db_run(db,
+		      "UPDATE sessions SET prompt_tokens = prompt_tokens + ?2, "
+		      "completion_tokens = completion_tokens + ?3 WHERE id = ?1",
+		      DB_ARGS(db_text(session_id), db_i64(u->prompt_tokens),
+			      db_i64(u->completion_tokens)),
+		      NULL, e);
+}
+
 int store_quirks_set(struct tx *tx, str issuer, uint32_t flags, int64_t window, struct err *e)
 {
 	return db_run(

@@ -17,6 +17,10 @@ struct usage {
 };
 int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err *e) MUSTUSE;
 
+/* Count what was asked of the model outside of turns; a session of "" is nobody's. */
+int store_usage_add(struct tx *tx, str session_id, const struct usage *u,
+		    struct err *e) MUSTUSE;
+
 /* Per issuer ("base URL|model"): flags and the learnt context window. */
 int store_quirks_set(struct tx *tx, str issuer, uint32_t flags, int64_t window,
 		     struct err *e) MUSTUSE;

@@ -84,7 +84,8 @@ static void opening_again_keeps_everything(void **state)
 	world_reopen(w, STORE_CLI);
 	world_reopen(w, STORE_DAEMON);
 	assert_int_equal(1, world_i64(w, "SELECT count(*) FROM inbox"));
-	assert_int_equal(1, world_i64(w, "SELECT count(*) FROM schema_migrations"));
+	assert_int_equal(schema_version(),
+			 world_i64(w, "SELECT count(*) FROM schema_migrations"));
 }
 
 static void the_writer_is_set_up_for_safety(void **state)

@@ -88,14 +88,17 @@ static void every_table_is_explained(void **state)
 /* --- plans ----------------------------------------------------------------------------------- */
 
 /* Indexes that hold unfinished work only, so that walking them is fine. */
-static const char *const short_indexes[] = { "turns_active",   "turns_ready",
-					     "turns_running",  "inbox_ready",
-					     "outbox_pending", "outbox_replies",
-					     "outbox_sending", "sessions_updated" };
+static const char *const short_indexes[] = { "turns_active",     "turns_ready",
+					     "turns_running",    "inbox_ready",
+					     "outbox_pending",   "outbox_replies",
+					     "outbox_sending",   "sessions_updated",
+					     "system_rows_ready" };
 
 /* Tables that stay short, or whose rows are all asked for. */
-static const char *const short_tables[] = { "CONSTANT", "schema_migrations", "sqlite_master",
-					    "heartbeats", "w" /* outbox_waits */ };
+static const char *const short_tables[] = {
+	"CONSTANT",   "schema_migrations",    "sqlite_master",
+	"heartbeats", "w" /* outbox_waits */, "system_rows"
+};
 
 static bool is_short(str detail)
 {

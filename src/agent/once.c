@@ -1,0 +1,79 @@
+/*
+ * A question outside of turns.  What it cost is committed before anybody looks at the answer, so
+ * that an answer that is thrown away was paid for all the same.
+ */
+#include "agent/once.h"
+
+#include "agent/internal.h"
+#include "os/clock.h"
+#include "store/state.h"
+#include "text/text.h"
+
+struct learn {
+	struct agent *ag;
+	str issuer;
+	const struct cancel *c;
+};
+
+static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
+{
+	const struct learn *l = arg;
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, l->ag->opt.store, l->c, e)) < 0 ||
+	    (rc = store_quirks_set(&tx, l->issuer, q->flags, q->context_window, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+static int count(const struct learn *l, const struct once *q, const struct model_reply *reply,
+		 struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	const struct model_usage *u = &reply->usage;
+	struct usage cost = {
+		.model_calls = 1,
+		.prompt_tokens = u->prompt >= 0 ? u->prompt
+						: text_tokens(q->system) + text_tokens(q->user),
+		.completion_tokens =
+			u->completion >= 0 ? u->completion : text_tokens(reply->wire),
+		.cached_tokens = u->cached > 0 ? u->cached : 0,
+	};
+	int rc;
+
+	if ((rc = store_begin(&tx, l->ag->opt.store, NULL, e)) < 0 ||
+	    (rc = store_usage_add(&tx, q->session_id, &cost, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *text,
+	       struct model_failure *fail, const struct cancel *c, struct err *e)
+{
+	struct learn learn = { ag, model_issuer(ag->opt.model), c };
+	struct model_msg msg = { .role = S("user"), .wire = model_user_wire(a, q->user) };
+	struct model_req req = {
+		.system = q->system,
+		.msgs = &msg,
+		.msgs_n = 1,
+		.on_learn = on_learn,
+		.arg = &learn,
+	};
+	struct model_reply reply;
+	int rc = store_quirks_get(ag->opt.store, learn.issuer, &req.quirks.flags,
+				  &req.quirks.context_window, e);
+
+	*fail = (struct model_failure){ 0 };
+	if (rc < 0 || (rc = model_complete(ag->opt.model, &req, a, &reply, fail, c, e)) < 0 ||
+	    (rc = count(&learn, q, &reply, e)) < 0)
+		return rc;
+	str said = str_trim(reply.text);
+	if (said.n == 0 || reply.finish == MODEL_FILTER)
+		return err_set(e, E_PROTO, "the model gave an empty answer");
+	if (said.n > q->text_max || reply.finish == MODEL_LENGTH)
+		return err_set(e, E_LIMIT, "the model's answer is too long (%zu bytes)",
+			       said.n);
+	*text = said;
+	return OK;
+}

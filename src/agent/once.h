@@ -1,0 +1,21 @@
+/*
+ * agent/once: one question to the model that belongs to no turn: no history, no tools.
+ */
+#ifndef AGENT_ONCE_H
+#define AGENT_ONCE_H
+
+#include "agent/agent.h"
+
+struct once {
+	str system, user;
+	str session_id; /* whose tokens these are; "" nobody's */
+	size_t text_max; /* bytes of the answer */
+};
+
+/* Ask, and count the tokens of the answer.  *text is trimmed and never empty: an empty answer is
+ * E_PROTO, a longer one than text_max E_LIMIT with *fail's kind MODEL_OK.  Else as
+ * model_complete(). */
+int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *text,
+	       struct model_failure *fail, const struct cancel *c, struct err *e) MUSTUSE;
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * The table of what system rows do.  A handler runs on the thread of the system worker, which
+ * has one at a time; it begins no transaction before its slow work is done, and its last one
+ * holds the effect, compared with what it had read, and store_system_done().
+ */
+#include "agent/system.h"
+
+#include "agent/fold.h"
+
+static const struct handler {
+	const char *what;
+	int (*run)(struct agent *ag, const struct system_row *row, const struct cancel *c,
+		   struct err *e);
+} table[] = {
+	{ FOLD_WHAT, fold_run },
+};
+
+int agent_system_run(struct agent *ag, const struct system_row *row, const struct cancel *c,
+		     struct err *e)
+{
+	for (size_t i = 0; i < COUNT(table); i++)
+		if (str_eq(row->what, str_of(table[i].what)))
+			return table[i].run(ag, row, c, e);
+	return err_set(e, E_NOENT, "nobody knows how to do \"%.*s\"", STRF(row->what));
+}

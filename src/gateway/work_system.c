@@ -1,0 +1,89 @@
+/*
+ * One system row: claimed, done, and whatever became of it written down.
+ */
+#include "agent/system.h"
+#include "gateway/work.h"
+#include "os/clock.h"
+#include "os/log.h"
+#include "os/wait.h"
+
+#define ROOM_LOOK_MS 5000
+
+static int claim(struct engine *g, const struct cancel *c, struct arena *a,
+		 struct system_row *row, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int64_t at = 0;
+	int rc = store_system_next_at(g->store, &at, e);
+
+	if (rc < 0)
+		return rc;
+	if (at == 0 || at > clock_now_ms())
+		return err_set(e, E_NOENT, "nothing to do");
+	if ((rc = store_begin(&tx, g->store, c, e)) < 0 ||
+	    (rc = store_system_claim(&tx, a, row, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+enum outcome { OUTCOME_UNKNOWN, OUTCOME_RELEASE, OUTCOME_RETRY };
+
+static int settle_once(struct engine *g, const struct system_row *row, enum outcome how,
+		       const char *why, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = store_begin(&tx, g->store, NULL, e);
+
+	if (rc < 0)
+		return rc;
+	if (how == OUTCOME_UNKNOWN)
+		rc = store_system_done(&tx, row->id, e);
+	else if (how == OUTCOME_RELEASE)
+		rc = store_system_release(&tx, row->id, e);
+	else
+		rc = store_system_retry(&tx, row->id, str_of(why), e);
+	if (rc < 0)
+		return rc == E_CANCELED ? OK : rc; /* it is somebody else's by now */
+	return store_commit(&tx, e);
+}
+
+/* A row that cannot be put down stays ours, and nobody would do it before we are gone: a full
+ * disk is waited out. */
+static int settle(struct engine *g, const struct system_row *row, enum outcome how,
+		  const char *why, const struct cancel *c, struct err *e)
+{
+	int rc;
+
+	do
+		rc = settle_once(g, row, how, why, e);
+	while ((rc == E_FULL || rc == E_BUSY) && wait_ms(ROOM_LOOK_MS, c, NULL) == OK);
+	return rc;
+}
+
+int work_system(struct engine *g, const struct cancel *c, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct system_row row;
+	struct err why = { 0 };
+	int rc;
+
+	if ((rc = claim(g, c, &a, &row, e)) < 0)
+		return rc;
+	int64_t began = clock_mono_ms();
+	rc = agent_system_run(g->agent, &row, c, &why);
+	bell_ring(&g->inbox);
+	bell_ring(&g->outbox);
+	if (rc == OK) {
+		log_info("system.done", "what=%.*s key=%.*s ms=%lld", STRF(log_q(&a, row.what)),
+			 STRF(log_q(&a, row.key)), (long long)(clock_mono_ms() - began));
+		return OK;
+	}
+	if (cancel_reason(c) != CANCEL_NONE) {
+		rc = settle(g, &row, OUTCOME_RELEASE, "", c, e);
+		return rc < 0 ? rc : cancel_check(c, e);
+	}
+	log_warn("system.failed", "what=%.*s key=%.*s attempt=%d err=%.*s",
+		 STRF(log_q(&a, row.what)), STRF(log_q(&a, row.key)), row.attempts,
+		 STRF(log_q(&a, str_of(why.msg))));
+	return settle(g, &row, rc == E_NOENT ? OUTCOME_UNKNOWN : OUTCOME_RETRY, why.msg, c, e);
+}
