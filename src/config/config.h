@@ -71,6 +71,12 @@ struct fs_cfg {
 	int64_t max_read_bytes, max_write_bytes;
 };
 
+struct web_cfg {
+	bool enabled;
+	int64_t timeout_ms, max_bytes;
+	struct str_list allow_hosts; /* that need not be public */
+};
+
 struct policy_cfg {
 	const struct policy_rule *rules; /* globs on published names */
 	size_t n;
@@ -127,6 +133,7 @@ struct config {
 	struct agent_cfg agent;
 	struct mcp_cfg mcp;
 	struct fs_cfg fs;
+	struct web_cfg web;
 	struct policy_cfg policy;
 	struct gateway_cfg gateway;
 	struct store_cfg store;

@@ -10,14 +10,18 @@
 #include "os/http_handle.h"
 
 #include "base/buf.h"
+#include "base/ip.h"
 #include "os/clock.h"
 #include "os/seam.h"
+#include "os/url.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define CHAIN_MAX 8 /* cancel tokens above one another */
 #define HEADERS_MAX 128
@@ -40,6 +44,7 @@ struct transfer {
 	int64_t linger_until_ms; /* 0: not finished yet */
 	int sends; /* times libcurl was about to send the request */
 	str host;
+	const char *refused; /* what an address was that public_only forbids */
 	char detail[CURL_ERROR_SIZE];
 };
 
@@ -71,6 +76,31 @@ static long request_bytes(const struct transfer *t)
 
 	curl_easy_getinfo(t->h->easy, CURLINFO_REQUEST_SIZE, &n);
 	return n;
+}
+
+/* The address that will be connected to, whatever the name was said to stand for. */
+static const char *refused_address(const struct curl_sockaddr *to)
+{
+	const struct sockaddr_in *v4 = (const void *)&to->addr;
+	const struct sockaddr_in6 *v6 = (const void *)&to->addr;
+
+	if (to->family == AF_INET)
+		return ip_refused((const uint8_t *)&v4->sin_addr, 4);
+	if (to->family == AF_INET6)
+		return ip_refused((const uint8_t *)&v6->sin6_addr, 16);
+	return "no address";
+}
+
+static curl_socket_t open_public(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct transfer *t = arg;
+	const char *what = refused_address(to);
+
+	(void)purpose;
+	if (!what)
+		return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+	t->refused = what;
+	return CURL_SOCKET_BAD;
 }
 
 /* libcurl has a connection and is about to send.  It comes here again when a warm connection
@@ -185,31 +215,6 @@ static size_t on_body(char *p, size_t size, size_t count, void *arg)
 
 /* ---- setting up ------------------------------------------------------------------- */
 
-/* Take scheme and host out of the URL; only http and https pass. */
-static int parse_url(struct transfer *t, bool *tls, struct err *e)
-{
-	CURLU *u = curl_url();
-	char *scheme = NULL, *host = NULL;
-	int rc = OK;
-
-	if (!u)
-		abort();
-	if (memchr(t->req->url.p, 0, t->req->url.n) ||
-	    curl_url_set(u, CURLUPART_URL, arena_cstr(t->a, t->req->url), 0) != CURLUE_OK ||
-	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
-	    curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-	    (strcmp(scheme, "http") && strcmp(scheme, "https"))) {
-		rc = err_set(e, E_INVAL, "%s: not an http or https URL", t->req->label);
-	} else {
-		*tls = !strcmp(scheme, "https");
-		t->host = arena_dup(t->a, str_of(host));
-	}
-	curl_free(scheme);
-	curl_free(host);
-	curl_url_cleanup(u);
-	return rc;
-}
-
 static void list_add(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *grown = curl_slist_append(*list, line);
@@ -234,6 +239,17 @@ static int add_headers(struct curl_slist **list, const struct transfer *t, struc
 				       .p);
 	}
 	return OK;
+}
+
+/* Only to public addresses: through no proxy, which would connect for us, and on no warm
+ * connection, which nobody looked at. */
+static void set_public_only(CURL *c, struct transfer *t)
+{
+	curl_easy_setopt(c, CURLOPT_PROXY, "");
+	curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
+	curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, open_public);
+	curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, t);
 }
 
 static void set_security(CURL *c, const struct http_opt *o, bool tls)
@@ -410,6 +426,8 @@ static int explain(const struct transfer *t, CURLcode result, struct err *e)
 {
 	long os_errno = 0, proxy_status = 0;
 
+	if (result == CURLE_COULDNT_CONNECT && t->refused)
+		return err_set(e, E_DENIED, "leads to %s, which is not allowed", t->refused);
 	if (result == CURLE_COULDNT_CONNECT) {
 		curl_easy_getinfo(t->h->easy, CURLINFO_OS_ERRNO, &os_errno);
 		errno = os_errno ? (int)os_errno : ECONNREFUSED;
@@ -449,6 +467,8 @@ static int run(struct transfer *t, bool tls, const struct cancel *c, struct err 
 
 	curl_easy_reset(easy);
 	set_security(easy, http_options(t->h), tls);
+	if (t->req->public_only)
+		set_public_only(easy, t);
 	set_request(easy, t);
 	set_behaviour(easy, t);
 	rc = add_headers(&headers, t, e);
@@ -474,19 +494,20 @@ int http_do(struct http *h, const struct http_req *req, struct arena *a, struct 
 {
 	struct transfer t = { .h = h, .req = req, .a = a, .out = out };
 	struct err why = { 0 };
-	bool tls = false;
+	struct url url;
 	int rc;
 
 	assert(req->label);
 	*out = (struct http_resp){ 0 };
-	if ((rc = parse_url(&t, &tls, e)) < 0)
-		return rc;
+	if ((rc = url_parse(&url, a, S(""), req->url, e)) < 0)
+		return err_wrap(e, rc, "%s", req->label);
+	t.host = url.host;
 	t.headers = NEWN(a, struct http_header, HEADERS_MAX);
 	t.body = buf_in(a, body_max(req) > ERROR_BODY_MAX ? body_max(req) : ERROR_BODY_MAX);
 	out->headers = t.headers;
 	rc = cancel_check(c, &why);
 	if (rc == OK)
-		rc = run(&t, tls, c, &why);
+		rc = run(&t, url.tls, c, &why);
 	out->body = buf_str(&t.body);
 	if (rc < 0)
 		return err_set(e, rc, "%.*s %s: %.180s", STRF(t.host), req->label, why.msg);

@@ -54,6 +54,9 @@ struct http_req {
 	 * chunk as progress (or the body is complete), counted from the connection; idle:
 	 * between such chunks.  Connect includes DNS, proxy and TLS. */
 	int64_t connect_ms, first_ms, idle_ms, total_ms;
+	/* Connect to public addresses only (base/ip.h), whatever the name resolves to, on a
+	 * connection of its own and never through a proxy.  E_DENIED: there was no other. */
+	bool public_only;
 	size_t body_max; /* decoded bytes, 0: 16 MiB; E_LIMIT beyond */
 	/* Called for each chunk of a 2xx body, in the borrowing thread.  Return 1: progress
 	 * (idle timer restarts), 0: data that does not count, < 0: stop, http_do returns it;
@@ -75,7 +78,7 @@ struct http_resp {
 /* OK with any status.  *out is always written: on failure it holds what came before it
  * (status 0: nothing).  E_INVAL not an http(s) URL or a bad header, E_IO connection or DNS
  * failed or was cut, E_TIMEOUT a phase took too long (the message names it), E_PROTO not
- * HTTP or TLS refused, E_LIMIT, E_CANCELED. */
+ * HTTP or TLS refused, E_LIMIT, E_DENIED by public_only, E_CANCELED. */
 int http_do(struct http *h, const struct http_req *req, struct arena *a, struct http_resp *out,
 	    const struct cancel *c, struct err *e) MUSTUSE;
 

@@ -787,6 +787,70 @@ static void only_http_urls_are_taken(void **state)
 	}
 }
 
+static void this_machine_is_no_public_address_by_whatever_name(void **state)
+{
+	static const char *const hosts[] = {
+		"127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1",         "127.1",
+		"localhost", "0",          "[::1]",      "[::ffff:127.0.0.1]", "user:hush@127.1"
+	};
+	const struct lb_step steps[] = { READ, END };
+
+	for (size_t i = 0; i < COUNT(hosts); i++) {
+		struct world w;
+		int rc;
+
+		begin(&w, steps);
+		rc = run(&w, (struct http_req){
+				     .url = arena_fmt(&w.a, "http://%s:%d/some/path?key=hush",
+						      hosts[i], w.s.port),
+				     .public_only = true });
+		assert_failed(&w, rc, E_DENIED, "which is not allowed");
+		assert_false(w.r.maybe_sent);
+		assert_int_equal(w.s.connections, 0);
+		end(&w);
+	}
+}
+
+static void a_warm_connection_to_a_private_address_is_not_used(void **state)
+{
+	const struct lb_step steps[] = { READ, SEND(HELLO), READ, END };
+	struct world w;
+	int rc;
+
+	begin(&w, steps);
+	assert_int_equal(run(&w, (struct http_req){ 0 }), OK);
+	rc = run(&w, (struct http_req){ .public_only = true });
+	assert_failed(&w, rc, E_DENIED, "which is not allowed");
+	assert_int_equal(w.s.requests, 1);
+	end(&w);
+}
+
+static void a_proxy_is_no_way_around_the_check(void **state)
+{
+	const struct lb_step steps[] = { READ, SEND(HELLO), END };
+	struct http_pool *pool;
+	struct http *own;
+	struct world w;
+	int rc;
+
+	begin(&w, steps);
+	assert_int_equal(
+		http_pool_open(&pool,
+			       &(struct http_opt){ .all_proxy = lb_url(&w.s, &w.a, "").p },
+			       NULL),
+		OK);
+	own = w.h;
+	w.h = http_borrow(pool);
+	rc = run(&w, (struct http_req){ .url = S("http://10.0.0.1/some/path?key=hush"),
+					.public_only = true });
+	assert_failed(&w, rc, E_DENIED, "a private network, which is not allowed");
+	assert_int_equal(w.s.connections, 0);
+	http_return(&w.h);
+	http_pool_close(pool);
+	w.h = own;
+	end(&w);
+}
+
 static void header_with_a_line_break_is_refused(void **state)
 {
 	const struct lb_step steps[] = { END };
@@ -948,6 +1012,9 @@ int main(void)
 		cmocka_unit_test(finished_sink_does_not_wait_for_the_end),
 		cmocka_unit_test(redirects_are_not_followed),
 		cmocka_unit_test(only_http_urls_are_taken),
+		cmocka_unit_test(this_machine_is_no_public_address_by_whatever_name),
+		cmocka_unit_test(a_warm_connection_to_a_private_address_is_not_used),
+		cmocka_unit_test(a_proxy_is_no_way_around_the_check),
 		cmocka_unit_test(header_with_a_line_break_is_refused),
 		cmocka_unit_test(refused_connection_was_never_sent),
 		cmocka_unit_test(plain_answer_to_a_tls_handshake_is_a_protocol_error),
