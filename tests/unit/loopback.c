@@ -181,7 +181,7 @@ void lb_start(struct loopback *s, const struct lb_step *steps, struct cancel *to
 
 	*s = (struct loopback){ .steps = steps, .token = token };
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
-	s->ring_fd = eventfd(0, EFD_CLOEXEC);
+	s->ring_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	s->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert(s->stop_fd >= 0 && s->ring_fd >= 0 && s->listen_fd >= 0);
 	assert(bind(s->listen_fd, (struct sockaddr *)&at, n) == 0);
