@@ -30,6 +30,8 @@ struct slot {
 	struct run *r;
 	struct call *call;
 	const struct tool_spec *spec;
+	struct tool_result result;
+	bool refused; /* its effect, by the database */
 	bool last; /* of its round */
 	bool launched;
 	struct thread thread;
@@ -68,28 +70,61 @@ str run_result_wire(const struct run *r, struct arena *ra, const struct call *ca
 	return model_tool_wire(ra, call->provider_id, text);
 }
 
-static int journal_once(struct slot *s, struct err *e)
+/* What the tool does in our database, in the transaction of its result: not for a turn that
+ * was cancelled meanwhile, nor for a call that has its result. */
+static int effect(struct slot *s, struct call *end, struct tx *tx, struct arena *a,
+		  struct err *e)
 {
+	bool live;
+	int rc = store_call_live(tx, s->r->t->id, str_of(s->call->id), &live, e);
+
+	if (rc < 0)
+		return rc;
+	if (!live) {
+		tools_no_effect(end, "", a);
+		return OK;
+	}
+	rc = tools_effect(s->r->ag->opt.tools, s->spec, end, &s->result, tx, a, e);
+	s->refused = rc < 0 && rc != E_FULL && rc != E_BUSY;
+	return rc;
+}
+
+static int journal_once(struct slot *s, struct arena *keep, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct call end = *s->call;
 	int rc;
 
 	/* Not under the turn's token: a result that exists is written even when the turn was
 	 * cancelled meanwhile. */
 	if ((rc = store_begin(&tx, s->r->ag->opt.store, NULL, e)) < 0 ||
-	    (rc = store_call_finish(&tx, s->r->t->id, s->call, e)) < 0)
+	    (s->result.effect && (rc = effect(s, &end, &tx, &a, e)) < 0))
 		return rc;
-	return store_commit(&tx, e);
+	end.result_wire = run_result_wire(s->r, &a, &end, s->last);
+	if ((rc = store_call_finish(&tx, s->r->t->id, &end, e)) < 0 ||
+	    (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	s->call->state = end.state;
+	s->call->result = s->result.effect ? arena_dup(keep, end.result) : end.result;
+	return OK;
 }
 
-/* What a tool did is done: its result is not given up while there is hope for room. */
+/* What a tool did is done: its result is not given up while there is hope for room.  An effect
+ * that the database refuses is a result too. */
 static int journal_result(struct slot *s, struct arena *a, struct err *e)
 {
 	int rc;
 
-	s->call->result_wire = run_result_wire(s->r, a, s->call, s->last);
-	do
-		rc = journal_once(s, e);
-	while (run_await_room(s->r, rc, e));
+	do {
+		rc = journal_once(s, a, e);
+		if (s->refused) {
+			s->refused = false;
+			s->result.effect = NULL;
+			tools_no_effect(s->call, arena_dup(a, str_of(e->msg)).p, a);
+			rc = journal_once(s, a, e);
+		}
+	} while (run_await_room(s->r, rc, e));
 	return rc;
 }
 
@@ -142,15 +177,16 @@ static void run_slot(struct slot *s)
 	if (str_eq(r->snap->cfg->agent.tool_trace, S("full")))
 		run_trace(r, "→ %.*s %.*s", STRF(s->call->name),
 			  STRF(text_line(&a, s->call->args, 120)));
-	int rc = tools_run(r->ag->opt.tools, s->spec, s->call, &ctx, &a, r->token, &why);
+	int rc = tools_run_journaled(r->ag->opt.tools, s->spec, s->call, &ctx, &a, &s->result,
+				     r->token, &why);
 	if (rc < 0 && cancel_reason(r->token) == CANCEL_SHUTDOWN)
 		return;
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("tool.failed", "tool=%.*s err=%.*s", STRF(s->call->name),
 			 STRF(log_q(&a, str_of(why.msg))));
+	s->rc = journal_result(s, &a, &s->err);
 	log_info("tool.done", "tool=%.*s state=%d ms=%lld chars=%zu", STRF(s->call->name),
 		 s->call->state, (long long)s->call->duration_ms, s->call->result.n);
-	s->rc = journal_result(s, &a, &s->err);
 	trace_end(s);
 	/* The result lives in this thread's arena; the rows are read again. */
 	s->call->result = s->call->result_wire = (str){ 0 };

@@ -86,6 +86,7 @@ static int open_host(struct engine *g, struct err *e)
 static int open_tools(struct engine *g, struct err *e)
 {
 	struct tools_opt opt = {
+		.store = g->store,
 		.fs = &g->cfg->fs,
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,

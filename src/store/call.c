@@ -230,6 +230,22 @@ int store_call_finish(struct tx *tx, str turn_id, const struct call *call, struc
 	return rc == OK ? turn_progressed(tx, turn_id, e) : rc;
 }
 
+int store_call_live(struct tx *tx, str turn_id, str call_id, bool *live, struct err *e)
+{
+	struct turn_row t;
+	int64_t running = 0;
+	int rc = turn_row(&t, tx, turn_id, e);
+
+	if (rc == OK)
+		rc = db_number(tx_db(tx),
+			       "SELECT count(*) FROM tool_calls WHERE id = ?1 "
+			       "AND turn_id = ?2 AND state = 'running'",
+			       DB_ARGS(db_text(call_id), db_text(turn_id)), &running, e);
+	if (rc == OK)
+		*live = t.live && running;
+	return rc;
+}
+
 /* All calls of a turn that have no result. */
 static int list_open(struct open_call **out, size_t *n, struct tx *tx, str turn_id,
 		     struct arena *a, struct err *e)

@@ -85,6 +85,10 @@ int store_call_start(struct tx *tx, str turn_id, const struct call *call,
 int store_call_finish(struct tx *tx, str turn_id, const struct call *call,
 		      struct err *e) MUSTUSE;
 
+/* Is a call running still, in a turn that is live: this process's, not cancelled, of its
+ * session's epoch?  Asked before an effect that is to be one commit with the result. */
+int store_call_live(struct tx *tx, str turn_id, str call_id, bool *live, struct err *e) MUSTUSE;
+
 /* All of a turn so far, in order, and its calls, in order. */
 int store_turn_load(struct store *s, str turn_id, struct arena *a, struct message **msgs,
 		    size_t *msgs_n, struct call **calls, size_t *calls_n,

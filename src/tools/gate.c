@@ -6,6 +6,7 @@
 
 #include "base/utf.h"
 #include "os/clock.h"
+#include "store/store.h"
 #include "text/text.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@
 #define CUT_MIN 64 /* what text_cut() needs for its marker */
 
 #define MAYBE "it may or may not have had an effect"
+#define NO_EFFECT "it had no effect"
 
 /* Valid, not blank, and within the limit. */
 static str presentable(const struct tools *t, const struct tool_spec *spec, str text,
@@ -125,25 +127,31 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 	return spec;
 }
 
-int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *call,
-	      const struct tool_ctx *ctx, struct arena *a, const struct cancel *c,
-	      struct err *e)
+static void take(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		 const struct tool_result *r, struct arena *a)
 {
-	struct tool_result r = { 0 };
+	call->has_exit = r->has_exit;
+	call->exit_code = r->exit_code;
+	call->truncated = r->truncated;
+	call->state = r->failed ? CALL_FAILED : CALL_DONE;
+	call->result = presentable(t, spec, r->text, a, &call->truncated);
+}
+
+int tools_run_journaled(const struct tools *t, const struct tool_spec *spec, struct call *call,
+			const struct tool_ctx *ctx, struct arena *a, struct tool_result *r,
+			const struct cancel *c, struct err *e)
+{
 	struct err why = { 0 };
 	int64_t started = clock_mono_ms();
-	int rc = spec->source->call(spec->source, spec, call->args, ctx, a, &r, c, &why);
 
+	*r = (struct tool_result){ 0 };
+	int rc = spec->source->call(spec->source, spec, call->args, ctx, a, r, c, &why);
 	call->duration_ms = clock_mono_ms() - started;
-	call->has_exit = r.has_exit;
-	call->exit_code = r.exit_code;
-	call->truncated = r.truncated;
-	const char *effect = r.not_run || spec->safe ? "it had no effect" : MAYBE;
-	if (rc == OK) {
-		call->state = r.failed ? CALL_FAILED : CALL_DONE;
-		call->result = presentable(t, spec, r.text, a, &call->truncated);
+	take(t, spec, call, r, a);
+	if (rc == OK)
 		return OK;
-	}
+	r->effect = NULL;
+	const char *effect = r->not_run || spec->safe ? NO_EFFECT : MAYBE;
 	int ended = rc == E_CANCELED || rc == E_TIMEOUT ? cancel_check(c, e) : OK;
 	if (ended < 0) {
 		call->state = CALL_CANCELED;
@@ -157,4 +165,56 @@ int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *
 	call->result = presentable(t, spec, arena_fmt(a, "error: %s; %s", why.msg, effect), a,
 				   &call->truncated);
 	return OK;
+}
+
+int tools_effect(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		 const struct tool_result *r, struct tx *tx, struct arena *a, struct err *e)
+{
+	struct tool_result out = *r;
+	int rc = r->effect(r->effect_arg, tx, &out, e);
+
+	if (rc == OK)
+		take(t, spec, call, &out, a);
+	return rc;
+}
+
+void tools_no_effect(struct call *call, const char *why, struct arena *a)
+{
+	call->state = *why ? CALL_FAILED : CALL_CANCELED;
+	call->result = arena_fmt(a, "error: %s; " NO_EFFECT,
+				 *why ? why : "interrupted before it was finished");
+}
+
+/* In a transaction of its own. */
+static int effect_alone(const struct tools *t, const struct tool_spec *spec, struct call *call,
+			const struct tool_result *r, struct arena *a, const struct cancel *c,
+			struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct call after = *call;
+	int rc;
+
+	if (!t->opt.store)
+		return err_set(e, E_INVAL, "there is no database here");
+	if ((rc = store_begin(&tx, t->opt.store, c, e)) < 0 ||
+	    (rc = tools_effect(t, spec, &after, r, &tx, a, e)) < 0 ||
+	    (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	*call = after;
+	return OK;
+}
+
+int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *call,
+	      const struct tool_ctx *ctx, struct arena *a, const struct cancel *c,
+	      struct err *e)
+{
+	struct tool_result r;
+	struct err why = { 0 };
+	int rc = tools_run_journaled(t, spec, call, ctx, a, &r, c, e);
+
+	if (rc < 0 || !r.effect || (rc = effect_alone(t, spec, call, &r, a, c, &why)) == OK)
+		return rc;
+	rc = cancel_check(c, e);
+	tools_no_effect(call, rc < 0 ? "" : why.msg, a);
+	return rc;
 }

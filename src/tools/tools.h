@@ -9,60 +9,14 @@
 #ifndef TOOLS_TOOLS_H
 #define TOOLS_TOOLS_H
 
-#include "base/map.h"
 #include "config/config.h"
 #include "os/cancel.h"
 #include "policy/approver.h"
 #include "store/message.h"
-
-struct tool_source;
-
-struct tool_spec {
-	str name, title, description, schema;
-	str server, tool; /* for MCP tools: where it lives */
-	bool safe; /* read-only, may be repeated after a crash */
-	bool own_cap; /* bounds its own result: not cut to tool_result_max_chars */
-	const struct tool_source *source;
-	const void *impl; /* the source's own */
-};
-
-struct toolset {
-	const struct tool_spec *v; /* sorted by name */
-	size_t n;
-};
-
-struct tool_ctx {
-	str turn_id, session_id, channel, address, requester;
-	str call_id; /* for on_progress */
-	/* A line for the user while the tool runs; may be NULL.  Called from the tool's thread. */
-	void (*on_progress)(void *arg, str call_id, double done, double total, str message);
-	void *arg;
-};
-
-struct tool_result {
-	str text; /* never empty */
-	bool failed;
-	bool truncated;
-	bool has_exit;
-	int64_t exit_code;
-	bool not_run; /* provably without effect */
-};
-
-/* Where tools come from. */
-struct tool_source {
-	const char *name;
-	/* Append the specs to out (arena list through the callback add). */
-	void (*list)(const struct tool_source *self, struct arena *a,
-		     void (*add)(void *arg, const struct tool_spec *spec), void *arg);
-	/* Run.  Tool-level failures are OK with out->failed.  E_CANCELED, E_TIMEOUT when c ended;
-	 * other codes: the call may or may not have happened, the message says what is known. */
-	int (*call)(const struct tool_source *self, const struct tool_spec *spec, str args,
-		    const struct tool_ctx *ctx, struct arena *a, struct tool_result *out,
-		    const struct cancel *c, struct err *e);
-	void *arg;
-};
+#include "tools/source.h"
 
 struct tools_opt {
+	struct store *store; /* for tools with effects in it, borrowed; NULL: they fail */
 	const struct fs_cfg *fs;
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
@@ -127,7 +81,24 @@ void tools_refuse(struct call *call, bool expired, str decider, struct arena *a)
 /* Part three: run a RUNNING call under its limits.  Fills result (valid UTF-8, never blank,
  * cut to the limit), state DONE or FAILED, figures.  When c ended first: its code
  * (E_CANCELED, E_TIMEOUT), and *call is CANCELED with a result text that says whether it may
- * have happened.  A tool that finished all the same is OK. */
+ * have happened.  A tool that finished all the same is OK.  For a call that is journaled:
+ * when r->effect is set afterwards, tools_effect() is due. */
+int tools_run_journaled(const struct tools *t, const struct tool_spec *spec, struct call *call,
+			const struct tool_ctx *ctx, struct arena *a, struct tool_result *r,
+			const struct cancel *c, struct err *e) MUSTUSE;
+
+/* Part four, inside the transaction that journals the result: carry out r's effect and put
+ * what came of it into *call.  A code other than OK: the transaction is to be rolled back, and
+ * *call is as it was. */
+int tools_effect(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		 const struct tool_result *r, struct tx *tx, struct arena *a,
+		 struct err *e) MUSTUSE;
+
+/* The effect was not carried out: FAILED, or CANCELED when why is "", with a result that says
+ * so. */
+void tools_no_effect(struct call *call, const char *why, struct arena *a);
+
+/* Parts three and four for a call that is in no journal: its effect is a commit of its own. */
 int tools_run(const struct tools *t, const struct tool_spec *spec, struct call *call,
 	      const struct tool_ctx *ctx, struct arena *a, const struct cancel *c,
 	      struct err *e) MUSTUSE;

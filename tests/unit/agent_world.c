@@ -13,7 +13,7 @@
 #define TOOL_MS 20000
 
 static const char *const names[] = { "echo",   "look", "bad",  "wait", "first",
-				     "second", "stop", "grow", "odd" };
+				     "second", "stop", "grow", "odd",  "keep" };
 
 static void list(const struct tool_source *self, struct arena *a,
 		 void (*add)(void *arg, const struct tool_spec *spec), void *arg)
@@ -25,13 +25,27 @@ static void list(const struct tool_source *self, struct arena *a,
 			.name = str_of(names[i]),
 			.description = S("a tool"),
 			.schema = S("{\"type\":\"object\"}"),
-			.safe = !strcmp(names[i], "look") && !k->unsafe,
+			.safe = (!strcmp(names[i], "look") || !strcmp(names[i], "keep")) &&
+				!k->unsafe,
 			.source = self,
 			.impl = names[i],
 		};
 		if (!k->none && (!k->without || strcmp(k->without, names[i])))
 			add(arg, &spec);
 	}
+}
+
+/* A row in our own database, with a name of its own for each time. */
+static int keep(void *arg, struct tx *tx, struct tool_result *out, struct err *e)
+{
+	struct agent_world *k = arg;
+	char name[] = { 'k', (char)('0' + atomic_fetch_add(&k->effects, 1)), '\0' };
+	int rc = k->on_effect ? k->on_effect(k, e) : OK;
+
+	if (rc == OK)
+		rc = store_tools_set(tx, str_of(name), S("[]"), e);
+	out->text = S("kept for good");
+	return rc;
 }
 
 static int call(const struct tool_source *self, const struct tool_spec *spec, str args,
@@ -53,8 +67,12 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 		bell_ring(&k->second);
 	if (!strcmp(name, "stop"))
 		cancel_fire(&k->token, k->why);
-	if (!strcmp(name, "odd"))
+	if (!strcmp(name, "odd") || (!strcmp(name, "keep") && k->on_odd))
 		k->on_odd();
+	if (!strcmp(name, "keep")) {
+		out->effect = keep;
+		out->effect_arg = k;
+	}
 	if (!strcmp(name, "grow")) {
 		char *p = arena_alloc(a, 1, 3001);
 		memset(p, 'g', 3000);
@@ -220,7 +238,8 @@ void aw_fires(struct agent_world *k)
 void aw_open(struct agent_world *k)
 {
 	struct agent_opt opt = { .cfg = &k->cfg, .store = k->w->s };
-	struct tools_opt tools = { .policy = &k->cfg.policy,
+	struct tools_opt tools = { .store = k->w->s,
+				   .policy = &k->cfg.policy,
 				   .limits = &k->cfg.limits,
 				   .mcp = &k->source };
 

@@ -16,7 +16,8 @@
 
 /* Tools: "echo" gives its arguments back, "look" likewise and is safe to repeat, "bad" fails,
  * "wait" ends with its token, "first" waits until "second" has run, "stop" fires the token with
- * .why, "grow" gives 3000 characters, "odd" does what .on_odd does. */
+ * .why, "grow" gives 3000 characters, "odd" does what .on_odd does, "keep" likewise if there is
+ * one and leaves an effect in the database, before which it does what .on_effect does. */
 struct agent_world {
 	struct world *w;
 	struct config cfg;
@@ -41,6 +42,8 @@ struct agent_world {
 	const char *answers; /* y, n, and t for nobody in time; one a question */
 	_Atomic int asked, ran;
 	void (*on_odd)(void);
+	int (*on_effect)(struct agent_world *k, struct err *e);
+	_Atomic int effects; /* of "keep", begun */
 	struct buf trace;
 	struct permit *tracing;
 	struct turn t;

@@ -126,7 +126,7 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 	aw_has(reply.p, "(estimate)");
 	aw_has(reply.p, "session_tokens: prompt 200, completion 20 (as reported)");
 	aw_has(reply.p, "since start: turns 1, model calls 2, tool calls 2");
-	aw_has(reply.p, "tools=9");
+	aw_has(reply.p, "tools=10");
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/perf"), &k->w->a,
 				  &reply));
 	aw_has(reply.p, "last 1 turn (");

@@ -1,0 +1,69 @@
+/*
+ * tools/source: what a tool is, what it answers, and where tools come from.
+ */
+#ifndef TOOLS_SOURCE_H
+#define TOOLS_SOURCE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "os/cancel.h"
+
+struct tool_source;
+struct tx;
+
+struct tool_spec {
+	str name, title, description, schema;
+	str server, tool; /* for MCP tools: where it lives */
+	bool safe; /* may be repeated after a crash: it only reads, or its effect is one commit
+		    * with its result */
+	bool own_cap; /* bounds its own result: not cut to tool_result_max_chars */
+	const struct tool_source *source;
+	const void *impl; /* the source's own */
+};
+
+struct toolset {
+	const struct tool_spec *v; /* sorted by name */
+	size_t n;
+};
+
+struct tool_ctx {
+	str turn_id, session_id, channel, address, requester;
+	str call_id; /* for on_progress */
+	/* A line for the user while the tool runs; may be NULL.  Called from the tool's thread. */
+	void (*on_progress)(void *arg, str call_id, double done, double total, str message);
+	void *arg;
+};
+
+struct tool_result {
+	str text; /* never empty */
+	bool failed;
+	bool truncated;
+	bool has_exit;
+	int64_t exit_code;
+	bool not_run; /* provably without effect */
+	/* What it does in our own database, not done yet: whoever journals the result runs it in
+	 * the same transaction, at most once, so that effect and result are one commit.  It may
+	 * set out's text and failed.  What it refuses is OK with out->failed, and nothing written;
+	 * an error code dooms the transaction, and the call had no effect.  After a full disk or a
+	 * busy database it is run again in a new transaction.  Only store functions and pure code:
+	 * the writer is held.  arg lives in the arena of the call. */
+	int (*effect)(void *arg, struct tx *tx, struct tool_result *out, struct err *e);
+	void *effect_arg;
+};
+
+/* Where tools come from. */
+struct tool_source {
+	const char *name;
+	/* Append the specs to out (arena list through the callback add). */
+	void (*list)(const struct tool_source *self, struct arena *a,
+		     void (*add)(void *arg, const struct tool_spec *spec), void *arg);
+	/* Run.  Tool-level failures are OK with out->failed.  E_CANCELED, E_TIMEOUT when c ended;
+	 * other codes: the call may or may not have happened, the message says what is known. */
+	int (*call)(const struct tool_source *self, const struct tool_spec *spec, str args,
+		    const struct tool_ctx *ctx, struct arena *a, struct tool_result *out,
+		    const struct cancel *c, struct err *e);
+	void *arg;
+};
+
+#endif
