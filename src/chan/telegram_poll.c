@@ -18,6 +18,7 @@
 #define QUICK_MS 1000 /* an empty answer before this was not waited for */
 #define WAITING_MAX 20000 /* rows in the inbox before we take no more */
 #define WAITING_LOOK_MS 1000
+#define IDLE_KEPT_MS 60000 /* a connection nobody uses */
 
 struct poller {
 	struct telegram *t;
@@ -217,6 +218,7 @@ static int poll_once(struct poller *p, int *idle)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	int64_t before = clock_mono_ms(), old = p->cursor;
+	http_pool_tidy(p->t->pool, IDLE_KEPT_MS);
 	struct telegram_reply r = get_updates(p, &a);
 	int rc = OK;
 

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "os/heap.h"
 #include "os/proc.h"
 #include "os/signals.h"
 
@@ -22,6 +23,7 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	int code;
 
+	heap_tune();
 	if (signals_spare(&e) < 0 || spawner_start(&e) < 0)
 		return cli_fail("%s", e.msg);
 	cli.env = env_copy(&a, environ);

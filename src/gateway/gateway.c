@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "gateway/work.h"
 #include "os/clock.h"
+#include "os/heap.h"
 #include "os/log.h"
 #include "os/signals.h"
 #include "os/spawner.h"
@@ -31,6 +32,7 @@
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
 #define TIDY_BEATS 4
+#define IDLE_KEPT_MS 60000
 #define CHECK_AFTER_MS 1000
 
 struct gateway {
@@ -227,10 +229,19 @@ static int clock_wait(struct gateway *d, int64_t beat_at_ms, int64_t at_ms, stru
 	return cancel_reason(&d->deliver) != CANCEL_NONE ? rc : OK;
 }
 
+/* What the last burst needed, and nobody needs now. */
+static void shrink(struct gateway *d)
+{
+	http_pool_tidy(d->g->pool, IDLE_KEPT_MS);
+	store_tidy_readers(d->g->store, IDLE_KEPT_MS);
+	heap_trim();
+}
+
 /* What processes that died meanwhile left behind, and what is too old to keep. */
 static int tidy(struct gateway *d, struct err *e)
 {
 	int64_t turns = 0;
+	shrink(d);
 	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
 
 	if (rc == OK && turns) {

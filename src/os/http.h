@@ -39,6 +39,10 @@ void http_pool_close(struct http_pool *p);
 struct http *http_borrow(struct http_pool *p); /* never NULL */
 void http_return(struct http **h); /* for SCOPED */
 
+/* Close the handles, and with them the connections, that nobody has used for idle_ms.  Any
+ * thread. */
+void http_pool_tidy(struct http_pool *p, int64_t idle_ms);
+
 struct http_header {
 	str name, value;
 };

@@ -11,6 +11,7 @@
 struct http {
 	struct http_pool *pool;
 	struct http *next; /* in the pool's list of idle ones */
+	int64_t idle_since_ms;
 	CURLM *multi; /* holds the warm connections */
 	CURL *easy;
 };

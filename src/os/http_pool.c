@@ -4,6 +4,8 @@
  */
 #include "os/http_handle.h"
 
+#include "os/clock.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -107,6 +109,7 @@ void http_return(struct http **hp)
 	pthread_mutex_lock(&p->lock);
 	p->out_n--;
 	if (p->idle_n < IDLE_MAX) {
+		h->idle_since_ms = clock_mono_ms();
 		h->next = p->idle;
 		p->idle = h;
 		p->idle_n++;
@@ -115,6 +118,26 @@ void http_return(struct http **hp)
 	pthread_mutex_unlock(&p->lock);
 	if (h)
 		handle_free(h);
+}
+
+void http_pool_tidy(struct http_pool *p, int64_t idle_ms)
+{
+	int64_t old_ms = clock_mono_ms() - idle_ms;
+	struct http **tail = &p->idle, *h, *next;
+
+	pthread_mutex_lock(&p->lock);
+	/* The longest idle ones stand at the end. */
+	for (; *tail && (*tail)->idle_since_ms > old_ms; tail = &(*tail)->next)
+		continue;
+	h = *tail;
+	*tail = NULL;
+	for (const struct http *i = h; i; i = i->next)
+		p->idle_n--;
+	pthread_mutex_unlock(&p->lock);
+	for (; h; h = next) {
+		next = h->next;
+		handle_free(h);
+	}
 }
 
 const struct http_opt *http_options(const struct http *h)

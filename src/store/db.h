@@ -34,7 +34,12 @@ struct db {
 	int doomed; /* 0, or the code that ended the transaction */
 	struct db_statement cache[DB_STATEMENTS];
 	struct db *next; /* in the pool of readers */
+	int64_t idle_since_ms; /* there */
 };
+
+/* Pages that a connection keeps for itself; the system keeps those of the file anyway.  (Setting
+ * it reads the schema, so it has to be known that this is a database.) */
+#define DB_CACHE "PRAGMA cache_size = -512"
 
 /* Open an existing file and set what every connection needs.  *out is untouched on error. */
 int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch,

@@ -178,7 +178,7 @@ static int try_writer(struct store *s, struct err *e)
 	if (rc == OK)
 		rc = identify_writer(&id, db, &no_wal, e);
 	if (rc == OK)
-		rc = db_script(db, "PRAGMA synchronous = FULL", e);
+		rc = db_script(db, "PRAGMA synchronous = FULL; " DB_CACHE, e);
 	if (rc == OK)
 		rc = journal(s, db, no_wal, e);
 	if (rc == OK && id.version < schema_version())

@@ -45,6 +45,7 @@ void readers_put(struct readers *r, struct db *db)
 {
 	(void)pthread_mutex_lock(&r->lock);
 	if (r->idle_n < IDLE_MAX) {
+		db->idle_since_ms = clock_mono_ms();
 		db->next = r->idle;
 		r->idle = db;
 		r->idle_n++;
@@ -52,6 +53,27 @@ void readers_put(struct readers *r, struct db *db)
 	}
 	(void)pthread_mutex_unlock(&r->lock);
 	db_close(db);
+}
+
+void store_tidy_readers(struct store *s, int64_t idle_ms)
+{
+	int64_t old_ms = clock_mono_ms() - idle_ms;
+	struct readers *r = s->readers;
+	struct db **tail = &r->idle, *db, *next;
+
+	(void)pthread_mutex_lock(&r->lock);
+	/* The longest idle ones stand at the end. */
+	for (; *tail && (*tail)->idle_since_ms > old_ms; tail = &(*tail)->next)
+		continue;
+	db = *tail;
+	*tail = NULL;
+	for (const struct db *i = db; i; i = i->next)
+		r->idle_n--;
+	(void)pthread_mutex_unlock(&r->lock);
+	for (; db; db = next) {
+		next = db->next;
+		db_close(db);
+	}
 }
 
 void readers_free(struct readers *r)
@@ -85,7 +107,8 @@ int reader_begin(struct reader *r, struct store *s, struct err *e)
 	if (rc < 0)
 		return rc;
 	struct db *db = pop(s->readers);
-	if (!db) {
+	bool fresh = !db;
+	if (fresh) {
 		rc = db_open(&db, s->path, false, &s->latch, e);
 		if (rc < 0)
 			return rc;
@@ -95,6 +118,8 @@ int reader_begin(struct reader *r, struct store *s, struct err *e)
 		if (rc < 0)
 			break;
 	}
+	if (rc == OK && fresh)
+		rc = db_script(db, DB_CACHE, e);
 	if (rc < 0) {
 		readers_put(s->readers, db);
 		return rc;

@@ -41,6 +41,10 @@ struct store;
 int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode mode,
 	       const struct cancel *c, struct err *e) MUSTUSE;
 
+/* Close the read-only connections that nobody has used for idle_ms: each keeps pages and
+ * statements. */
+void store_tidy_readers(struct store *s, int64_t idle_ms);
+
 /* No transaction may be open.  NULL is fine. */
 void store_close(struct store *s);
 

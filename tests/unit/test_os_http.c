@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -984,6 +985,44 @@ static void handles_are_lent_to_many_threads_at_once(void **state)
 	http_pool_close(NULL);
 }
 
+static size_t descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	(void)closedir(d);
+	return n;
+}
+
+static void handles_that_nobody_uses_are_closed(void **state)
+{
+	size_t before = descriptors(), kept;
+	struct http_pool *pool;
+	struct http *h[3];
+
+	assert_int_equal(http_pool_open(&pool, &(struct http_opt){ 0 }, NULL), OK);
+	for (size_t i = 0; i < COUNT(h); i++)
+		h[i] = http_borrow(pool);
+	kept = descriptors();
+	assert_true(kept > before);
+	for (size_t i = 0; i < COUNT(h) - 1; i++)
+		http_return(&h[i]);
+	http_pool_tidy(pool, 60000);
+	assert_int_equal(descriptors(), kept);
+	http_pool_tidy(pool, 0);
+	assert_true(descriptors() < kept && descriptors() > before); /* one is out */
+	http_return(&h[2]);
+	http_pool_tidy(pool, 0);
+	assert_int_equal(descriptors(), before);
+	h[0] = http_borrow(pool);
+	assert_non_null(h[0]);
+	http_return(&h[0]);
+	http_pool_close(pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1021,6 +1060,7 @@ int main(void)
 		cmocka_unit_test(proxy_comes_from_the_options_and_never_from_the_environment),
 		cmocka_unit_test(proxy_that_refuses_is_named),
 		cmocka_unit_test(handles_are_lent_to_many_threads_at_once),
+		cmocka_unit_test(handles_that_nobody_uses_are_closed),
 	};
 
 	return cmocka_run_group_tests_name("os/http", tests, NULL, NULL);

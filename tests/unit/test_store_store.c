@@ -9,6 +9,7 @@
 #include "os/wait.h"
 #include "store/internal.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -368,6 +369,51 @@ static void many_readers_read_at_once(void **state)
 	}
 }
 
+static size_t logs_open(struct world *w)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str log = arena_fmt(&a, "%.*s-wal", STRF(w->cfg.dsn));
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(d);
+	for (struct dirent *e; (e = readdir(d));) {
+		char path[512];
+		ssize_t got = readlinkat(dirfd(d), e->d_name, path, sizeof path);
+		n += got > 0 && str_ends(log, (str){ path, (size_t)got }) &&
+		     (size_t)got == log.n;
+	}
+	(void)closedir(d);
+	return n;
+}
+
+static void readers_that_nobody_uses_are_closed(void **state)
+{
+	struct world *w = *state;
+	struct reader readers[3] = { 0 };
+	size_t before, all;
+	int64_t n;
+
+	(void)world_add(w, "1", "x");
+	store_tidy_readers(w->s, 0);
+	before = logs_open(w);
+	for (size_t i = 0; i < COUNT(readers); i++)
+		ok(w, reader_begin(&readers[i], w->s, &w->e));
+	all = logs_open(w);
+	assert_int_equal(before + 3, all);
+	reader_end(&readers[0]);
+	reader_end(&readers[1]);
+	store_tidy_readers(w->s, 60000);
+	assert_int_equal(all, logs_open(w));
+	store_tidy_readers(w->s, 0);
+	assert_int_equal(before + 1, logs_open(w)); /* one is in use */
+	ok(w, db_number(readers[2].db, "SELECT count(*) FROM inbox", DB_NO_ARGS, &n, &w->e));
+	assert_int_equal(1, n);
+	reader_end(&readers[2]);
+	store_tidy_readers(w->s, 0);
+	assert_int_equal(before, logs_open(w));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -383,6 +429,7 @@ int main(void)
 		T(a_row_has_a_limit),
 		T(readers_see_the_last_commit_only),
 		T(many_readers_read_at_once),
+		T(readers_that_nobody_uses_are_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
