@@ -22,6 +22,20 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("processes", text[-30000:]))
 
 
+@pytest.fixture
+def figures(record_property):
+    """figures(text): a line that stands at the end of the run, also when the test passed."""
+    return lambda text: record_property("figures", text)
+
+
+def pytest_terminal_summary(terminalreporter):
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        if report.when == "call":
+            for name, text in report.user_properties:
+                if name == "figures":
+                    terminalreporter.write_line("%s: %s" % (report.nodeid.rpartition("::")[2], text))
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "concurrency: run under ThreadSanitizer too")
     config.addinivalue_line("markers", "long: floods and kills; run once, with the plain build")

@@ -36,7 +36,7 @@ def size(name, whole, slow):
 KILLS = size("GANTRY_TG_KILLS", 300, 20)
 EACH = size("GANTRY_TG_EACH", 20, 1)
 FLOOD = size("GANTRY_TG_FLOOD", 10000, 300)
-DAY = size("GANTRY_TG_DAY", 1000, 1000)
+DAY = size("GANTRY_TG_DAY", 300, 100)
 
 GROUP, FORUM = -1001132277055, -1001557912345
 PLACES = [(ALLOWED, None), (GROUP, None), (FORUM, 42)]
@@ -195,11 +195,10 @@ agent: {model: test-model, persona_dir: %s, tool_trace: "off", stream_replies: %
         return bool(self.rows("select 1 from turns t join inbox i on i.turn_id = t.id where t.state = 'given_up' "
                               "and i.text like ?", "%%msg %d %%" % n))
 
-    def judge(self):
+    def judge(self, figures):
         self.stop.set()
-        print("\n%-14s %s" % ("boundary", "deaths"))
-        for b in ["nothing yet"] + BOUNDARIES:
-            print("%-14s %d" % (b, self.histogram[b]))
+        figures("deaths at each boundary: " + ", ".join(
+            "%s %d" % (b, self.histogram[b]) for b in ["nothing yet"] + BOUNDARIES))
         repeats = 0
         for chat, thread in PLACES:
             keys = [k for k in map(piece_key, self.bot.seen(chat, thread)) if k]
@@ -221,7 +220,7 @@ agent: {model: test-model, persona_dir: %s, tool_trace: "off", stream_replies: %
         assert not [x for x, times in ledger.items() if times > 1], "tools that ran twice: %s" % ledger
         given_up = len(self.rows("select id from turns where state = 'given_up'"))
         assert given_up <= max(1, self.sent // 10)
-        print("%d messages, %d tool runs, %d pieces repeated, %d given up" % (
+        figures("%d messages, %d tool runs, %d pieces repeated, %d given up" % (
             self.sent, sum(ledger.values()), repeats, given_up))
 
 
@@ -230,7 +229,7 @@ def pause(seconds):
 
 
 @pytest.mark.parametrize("stream", ["false", "true"])
-def test_kill_9_at_random_instants(bot, gantry, model, mcp, stream):
+def test_kill_9_at_random_instants(bot, gantry, model, mcp, figures, stream):
     bot.tolerate += ["not modified", "query is too old"]
     c = Conversation(bot, gantry, model, mcp, stream)
     for _ in range(15):
@@ -249,7 +248,7 @@ def test_kill_9_at_random_instants(bot, gantry, model, mcp, stream):
         if n % 10 == 9:
             c.settle()
     c.settle()
-    c.judge()
+    c.judge(figures)
 
 
 def die_at(c, what, n, kind):
@@ -269,7 +268,7 @@ def die_at(c, what, n, kind):
     return where if killed else None
 
 
-def test_death_at_every_journal_boundary(bot, gantry, model, mcp):
+def test_death_at_every_journal_boundary(bot, gantry, model, mcp, figures):
     bot.tolerate += ["not modified", "query is too old"]
     c = Conversation(bot, gantry, model, mcp, "false")
     c.say()
@@ -295,7 +294,7 @@ def test_death_at_every_journal_boundary(bot, gantry, model, mcp):
                 if w != b:
                     hits[w].append(hits[b][(tries - 1) % len(hits[b])])
     c.settle()
-    c.judge()
+    c.judge(figures)
     assert not [b for b in BOUNDARIES if c.histogram[b] < EACH], c.histogram
 
 
@@ -332,7 +331,7 @@ class Peak(threading.Thread):
             self.most = max(self.most, rss_kib(self.proc))
 
 
-def test_a_flood_is_answered_in_order_and_in_little_memory(bot, gantry, model):
+def test_a_flood_is_answered_in_order_and_in_little_memory(bot, gantry, model, figures):
     chats = 200
     first = 1000
     gantry.set(TELEGRAM_ALLOWED_USERS=",".join(str(first + n) for n in range(chats)), LOG_LEVEL="warn",
@@ -371,7 +370,7 @@ def test_a_flood_is_answered_in_order_and_in_little_memory(bot, gantry, model):
     for c in last:
         order = [int(t[4:]) for t in bot.seen(c) if t.startswith("re ")]
         assert order == sorted(order) and len(order) == len(set(order))
-    print("\n%d updates over %d chats in %.1f s; idle %.1f MiB, peak %.1f MiB" % (
+    figures("%d updates over %d chats in %.1f s; idle %.1f MiB, peak %.1f MiB" % (
         FLOOD, chats, took, idle / 1024, peak.most / 1024))
     assert SLOW != 1 or peak.most <= idle + 32 * 1024, (idle, peak.most)
     assert not gantry.sql("select 1 from inbox where state in ('ready', 'claimed')")
@@ -383,15 +382,79 @@ FAULTS = [("getUpdates", dict(http=502)), ("getUpdates", dict(reset=True)), ("ge
           ("sendMessage", dict(error=(400, "Bad Request: can't parse entities: x")))]
 
 
-# How much a process keeps for threads and connections that it had not needed before depends on
-# the machine, so this one judges only where somebody looks at its figures.
-@pytest.mark.skipif("GANTRY_TG_DAY" not in os.environ, reason="a simulated day: set GANTRY_TG_DAY=1000")
-def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp):
-    """Every message is followed by a step of the clock, so that DAY messages are a day."""
+def own_kib(proc):
+    """Memory that belongs to the program and its spawner alone.  Pages of its files are left out: how
+    many of those count as ours depends on who else maps the same libraries."""
+    total = 0
+    for pid in [proc.pid] + list(descendants(proc.pid)):
+        try:
+            if os.readlink("/proc/%d/exe" % pid) in (binary(), binary(True)):
+                with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as f:
+                    total += int(re.search(r"^Pss_Anon:\s+(\d+)", f.read(), re.M).group(1))
+        except OSError:
+            continue
+    return total
+
+
+class Day:
+    """One day of messages with faults, on a clock that is moved on behind each."""
+
+    def __init__(self, bot, gantry, model, proc):
+        self.bot, self.g, self.model, self.proc, self.rng = bot, gantry, model, proc, random.Random(7)
+
+    def answered(self, n, before):
+        return any("of %d " % n in t + " " for t in self.bot.seen()[before:])
+
+    def message(self, n, fault):
+        """Say one, and let time pass until its answer is there; a fault may cost the answer."""
+        before = len(self.bot.messages())
+        if fault:
+            method, how = self.rng.choice(FAULTS)
+            self.bot.fail(method, **how)
+        self.bot.say("day %d" % n)
+        began = time.monotonic()
+        while not self.answered(n, before):
+            pause(0.01)
+            self.bot.step(1)
+            waited = time.monotonic() - began
+            if fault and (waited > 10 * SLOW or len(self.bot.messages()) > before + 1):
+                break
+            assert waited < 60 * SLOW, "no answer to %d\n%s" % (n, self.proc.report())
+
+    def beats(self):
+        return self.g.sql("select beat_at_ms from heartbeats where part = 'daemon'")[0]["beat_at_ms"]
+
+    def rest(self):
+        """Nothing happens for a minute, and the daemon has noticed."""
+        for _ in range(4):
+            last = self.beats()
+            self.bot.step(15)
+            end = time.monotonic() + 20 * SLOW
+            while self.beats() == last:
+                assert time.monotonic() < end, "no heartbeat\n%s" % self.proc.report()
+                pause(0.01)
+
+    def look(self):
+        self.rest()
+        kids = [p for p, s in descendants(self.proc.pid).items() if s[1] != "Z"]
+        return own_kib(self.proc), fds(self.proc), len(kids), rss_kib(self.proc)
+
+    def measure(self):
+        """The least of some looks.  What is kept stays in all of them; a connection to the database
+        more, because two threads woke in the same instant, does not."""
+        self.bot.heal()
+        self.rest()
+        self.model.requests[:-10] = []
+        self.bot.calls[:-50] = []
+        return tuple(map(min, zip(*(self.look() for _ in range(8)))))
+
+
+def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp, figures):
+    """DAY messages are a day.  What is measured is the daemon at rest, some minutes after a message:
+    by then it has given back what the burst before had needed."""
     mcp.add("srv", tools=["count", "echo"])
     gantry.set(LOG_LEVEL="warn", HISTORY_MAX_MESSAGES="20")
     bot.tolerate += ["can't parse entities", "before its flood wait"]
-    rng = random.Random(7)
 
     def reply(r):
         n = int(re.match(r"day (\d+)", r.user).group(1))
@@ -399,41 +462,21 @@ def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp):
             return Reply(calls=[call("srv__echo", text="x" * 2000)])
         if n % 17 == 0 and r.number % 2:
             return Reply(status=503, body={"error": {"message": "busy"}})
-        return Reply("**end** of %d " % n + "word " * (n % 1200))
+        return Reply("**end** of %d " % n + "word " * (n * 7919 % 1200))
     model.answer(reply)
-    d = bot.run_clocked(STREAM_REPLIES="true")
-    taken = []
-
-    def measure():
-        model.requests[:-10] = []
-        bot.calls[:-50] = []
-        taken.append((rss_kib(d), fds(d), len([p for p, s in descendants(d.pid).items() if s[1] != "Z"])))
+    # What glibc keeps of freed blocks for each thread (up to 236 KiB) fills over hours and is no
+    # leak: it is switched off, so that what is measured is what the program holds.
+    day = Day(bot, gantry, model, bot.run_clocked(STREAM_REPLIES="true",
+                                                  GLIBC_TUNABLES="glibc.malloc.tcache_count=0"))
     for n in range(1, DAY + 1):
-        if n % 5 == 0:
-            method, how = rng.choice(FAULTS)
-            bot.fail(method, **how)
-        before = len(bot.messages())
-        bot.say("day %d" % n)
-        end = time.monotonic() + 60 * SLOW
-        while not any("of %d " % n in t + " " for t in bot.seen()[before:]) and time.monotonic() < end:
-            pause(0.02)
-            bot.step(1)
-            if n % 5 == 0 and len(bot.messages()) > before + 1:
-                break
-            if n % 5 == 0 and time.monotonic() > end - 50 * SLOW:
-                break
-        else:
-            assert time.monotonic() < end or n % 5 == 0, "no answer to %d\n%s" % (n, d.report())
+        day.message(n, n % 5 == 0)
         bot.step(86400 / DAY)
         if n == DAY // 10:
-            bot.heal()
-            measure()
-    bot.heal()
-    bot.say("day 0")
-    bot.step(60)
-    bot.wait_text("of 0", seconds=60)
-    measure()
-    print("\nafter a tenth %s, at the end %s (KiB, descriptors, children)" % tuple(taken))
-    (mem0, fd0, kids0), (mem1, fd1, kids1) = taken
-    assert fd1 <= fd0 + 2 and kids1 <= kids0, taken
-    assert SLOW != 1 or mem1 <= mem0 * 1.05, taken
+            first = day.measure()
+    last = day.measure()
+    day.message(DAY + 1, False)
+    figures("a day of %d messages: after a tenth %s, at the end %s (KiB of its own, descriptors, children, "
+            "KiB with shares of libraries)" % (DAY, first, last))
+    # One descriptor of the database may stay: SQLite closes it when no other connection reads.
+    assert last[1] <= first[1] + 1 and last[2] <= first[2], (first, last)
+    assert SLOW != 1 or last[0] <= first[0] * 1.05, (first, last)
