@@ -1,7 +1,8 @@
 /*
  * The program: a table of subcommands, and the order of the first steps.  The spawner is
  * forked before anything else is known, so that it never held a secret; the environment is
- * copied and then wiped from where /proc would show it.
+ * copied and then wiped from where /proc would show it.  Then the program confines itself,
+ * whatever it was called for.
  */
 #include "cli/cli.h"
 
@@ -28,8 +29,9 @@ int main(int argc, char **argv)
 		return cli_fail("%s", e.msg);
 	cli.env = env_copy(&a, environ);
 	cli.terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-	code = spawner_hide(&e) < 0 ? cli_fail("%s", e.msg)
-				    : cli_main(&cli, commands, COUNT(commands), argc, argv);
+	code = spawner_hide(&e) < 0 || sandbox_self(&e) < 0
+		       ? cli_fail("%s", e.msg)
+		       : cli_main(&cli, commands, COUNT(commands), argc, argv);
 	spawner_stop();
 	return code;
 }

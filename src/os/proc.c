@@ -32,6 +32,18 @@ struct proc {
 	pid_t pid;
 };
 
+static void request_box(struct buf *b, const struct sandbox *box, struct spawner_request *r)
+{
+	r->box = *box;
+	buf_add(b, str_of(box->tmp));
+	buf_addc(b, '\0');
+	for (; r->rules_n < box->rules_n; r->rules_n++) {
+		buf_addc(b, (char)box->rules[r->rules_n].access);
+		buf_add(b, str_of(box->rules[r->rules_n].path));
+		buf_addc(b, '\0');
+	}
+}
+
 static int request_text(struct buf *b, const struct proc_opt *opt, struct spawner_request *r)
 {
 	buf_add(b, str_of(opt->cwd ? opt->cwd : "/"));
@@ -44,7 +56,10 @@ static int request_text(struct buf *b, const struct proc_opt *opt, struct spawne
 		buf_add(b, str_of(opt->env[r->envc]));
 		buf_addc(b, '\0');
 	}
-	return b->full || r->argc > SPAWNER_STRINGS || r->envc > SPAWNER_STRINGS - r->argc
+	if (opt->box)
+		request_box(b, opt->box, r);
+	return b->full || r->argc > SPAWNER_STRINGS || r->envc > SPAWNER_STRINGS - r->argc ||
+			       r->rules_n > SANDBOX_RULES
 		       ? E_LIMIT
 		       : OK;
 }
@@ -126,8 +141,7 @@ static int request(struct proc *p, const struct proc_opt *opt, const struct canc
 		   struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct spawner_request r = { .max_bytes_file = opt->max_bytes_file,
-				     .max_procs = opt->max_procs };
+	struct spawner_request r = { .confined = opt->box != NULL };
 	struct buf b = buf_in(&a, SPAWNER_TEXT);
 	int fds[SPAWNER_FDS] = { -1, -1, -1, -1 };
 	bool owned[SPAWNER_FDS] = { true, true, true, true };
@@ -179,6 +193,8 @@ static int start_error(const struct proc_opt *opt, const struct spawner_event *e
 	if (ev->stage == STAGE_CWD)
 		return err_sys(e, "%.80s: working directory %.120s", name,
 			       opt->cwd ? opt->cwd : "/");
+	if (ev->stage == STAGE_SANDBOX)
+		return err_sys(e, "%.80s: sandbox", name);
 	if (ev->stage == STAGE_INTERPRETER)
 		return err_set(e, E_NOENT, "%.80s: its interpreter was not found", name);
 	if (ev->stage == STAGE_EXEC && denied)
@@ -273,6 +289,13 @@ int proc_wait(struct proc *p, int *status, int64_t until_ms, const struct cancel
 	if (status)
 		*status = ev.type == SPAWNER_EXITED ? ev.value : PROC_LOST;
 	return OK;
+}
+
+bool proc_left_some(const struct proc *p)
+{
+	struct spawner_event ev;
+
+	return next_event(p, MSG_PEEK, &ev) && ev.type == SPAWNER_EXITED && ev.stage != 0;
 }
 
 void proc_signal(struct proc *p, int signo)

@@ -11,13 +11,14 @@
  * Threads  all from any thread, but spawner_start() from main before the first thread.
  * Blocks   proc_start() until the child was executed or failed to (bounded, cancellable).
  * Owns     a struct proc owns its pipes and the child; proc_close() ends both.
- * Limits   128 children; argv + environment 96 KiB.
+ * Limits   128 children; argv, environment and sandbox 96 KiB.
  */
 #ifndef OS_PROC_H
 #define OS_PROC_H
 
 #include "base/arena.h"
 #include "os/cancel.h"
+#include "os/sandbox.h"
 
 /* Fork the spawner.  Call first thing in main: descriptors 0, 1 and 2 are open after it.
  * Then spawner_hide() once the environment has been copied: wipes the initial environment block
@@ -36,8 +37,7 @@ struct proc_opt {
 	const char *cwd; /* absolute; NULL: "/" */
 	enum proc_stdio in, out, err;
 	int fds[3]; /* for PROC_FD, borrowed */
-	int64_t max_bytes_file; /* RLIMIT_FSIZE, 0: none */
-	int64_t max_procs; /* RLIMIT_NPROC, 0: none */
+	const struct sandbox *box; /* NULL: as free as we are */
 };
 
 /* E_NOENT no such program, E_DENIED not executable, E_LIMIT, E_IO. */
@@ -62,6 +62,9 @@ int proc_exit_fd(const struct proc *p);
  * several threads is fine.  E_TIMEOUT until_ms, or the cancel codes. */
 int proc_wait(struct proc *p, int *status, int64_t until_ms, const struct cancel *c,
 	      struct err *e) MUSTUSE;
+
+/* After its end: were there processes it had left behind, which were ended then? */
+bool proc_left_some(const struct proc *p);
 
 /* signo to the child's process group; SIGKILL kills all descendants. */
 void proc_signal(struct proc *p, int signo);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -37,6 +38,7 @@ static struct {
 struct slot {
 	pid_t pid; /* 0: free; LOST_PID: killed, its children are being swept up */
 	int ctl;
+	char tmp[SPAWNER_TMP]; /* the directory its sandbox has, "" none */
 };
 
 #define LOST_PID ((pid_t)-1)
@@ -153,6 +155,8 @@ static bool sweep(void)
 		return true;
 	for (size_t i = 0; i < COUNT(slots); i++)
 		if (slots[i].pid == LOST_PID) {
+			if (slots[i].tmp[0])
+				sandbox_remove_tmp(slots[i].tmp);
 			spawner_tell(slots[i].ctl, SPAWNER_LOST, 0, 0);
 			free_slot(&slots[i]);
 		}
@@ -179,6 +183,25 @@ static char *next_string(char **at, const char *end)
 	return s;
 }
 
+static bool plan_box(char **at, const char *end)
+{
+	const struct spawner_request *r = &message.head;
+	char *s = next_string(at, end);
+
+	if (!s || strlen(s) >= SPAWNER_TMP || r->rules_n > SANDBOX_RULES)
+		return false;
+	plan.box = r->box;
+	plan.box.tmp = *s ? s : NULL;
+	plan.box.rules = plan.rules;
+	plan.box.rules_n = r->rules_n;
+	for (uint32_t i = 0; i < r->rules_n; i++) {
+		if (!(s = next_string(at, end)) || !*s)
+			return false;
+		plan.rules[i] = (struct sandbox_rule){ s + 1, (unsigned char)*s };
+	}
+	return true;
+}
+
 /* Fill plan from message, n bytes long. */
 static bool make_plan(size_t n, const int fds[SPAWNER_FDS])
 {
@@ -200,6 +223,8 @@ static bool make_plan(size_t n, const int fds[SPAWNER_FDS])
 		plan.strings[i + (i >= r->argc)] = s;
 	}
 	plan.strings[r->argc] = plan.strings[r->argc + 1 + r->envc] = NULL;
+	if (r->confined && !plan_box(&at, end))
+		return false;
 	plan.ctl = fds[0];
 	memcpy(plan.stdio, fds + 1, sizeof plan.stdio);
 	return true;
@@ -233,6 +258,8 @@ static bool launch(void)
 		return false;
 	}
 	*slot = (struct slot){ .pid = pid, .ctl = plan.ctl };
+	if (plan.head->confined && plan.box.tmp)
+		(void)snprintf(slot->tmp, sizeof slot->tmp, "%s", plan.box.tmp);
 	return true;
 }
 

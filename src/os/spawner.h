@@ -18,6 +18,7 @@
 #define OS_SPAWNER_H
 
 #include "base/err.h"
+#include "os/sandbox.h"
 
 #include <sys/types.h>
 
@@ -25,11 +26,14 @@
 #define SPAWNER_TEXT ((size_t)96 * 1024)
 #define SPAWNER_STRINGS 4096
 #define SPAWNER_FDS 4
+#define SPAWNER_TMP 256 /* bytes of the name of a temporary directory */
 
-/* Followed in the message by the strings, each with its NUL: cwd, argv, env. */
+/* Followed in the message by the strings, each with its NUL: cwd, argv, env; the temporary
+ * directory of the sandbox ("" none) and its rules, each a path behind a byte of access. */
 struct spawner_request {
-	uint32_t argc, envc;
-	int64_t max_bytes_file, max_procs; /* 0: none */
+	uint32_t argc, envc, rules_n;
+	bool confined;
+	struct sandbox box; /* its pointers count for nothing */
 };
 
 struct spawner_message {
@@ -43,6 +47,8 @@ struct spawner_plan {
 	char *cwd;
 	char *strings[SPAWNER_STRINGS + 2]; /* argv, NULL, env, NULL */
 	char **argv, **env;
+	struct sandbox_rule rules[SANDBOX_RULES];
+	struct sandbox box;
 	int ctl, stdio[3];
 };
 
@@ -51,12 +57,12 @@ enum spawner_event_type {
 	SPAWNER_STARTED, /* value: process id */
 	SPAWNER_FAILED, /* value: errno; stage: where */
 	SPAWNER_FULL, /* SPAWNER_CHILDREN run already */
-	SPAWNER_EXITED, /* value: wait status */
+	SPAWNER_EXITED, /* value: wait status; stage: 1 when it left processes behind */
 	SPAWNER_LOST,
 	SPAWNER_GONE, /* never sent: what the daemon reads at the end of the stream */
 };
 
-enum spawner_stage { STAGE_SETUP, STAGE_CWD, STAGE_LIMITS, STAGE_EXEC, STAGE_INTERPRETER };
+enum spawner_stage { STAGE_SETUP, STAGE_CWD, STAGE_SANDBOX, STAGE_EXEC, STAGE_INTERPRETER };
 
 struct spawner_event {
 	int32_t type; /* enum spawner_event_type */

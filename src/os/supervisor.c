@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +35,8 @@ struct supervisor {
 	int sigfd, life, report; /* report: at its end once the child was executed */
 	int status; /* of the child, once reaped */
 	bool reaped, failed;
+	bool ended, left_some; /* the child by itself; processes of its were still there then */
+	char tmp[SPAWNER_TMP];
 };
 
 struct failure {
@@ -104,13 +106,6 @@ static bool reset_signals(void)
 	return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
 
-static bool set_limit(int resource, int64_t value)
-{
-	struct rlimit l = { (rlim_t)value, (rlim_t)value };
-
-	return value == 0 || setrlimit((__rlimit_resource_t)resource, &l) == 0;
-}
-
 /* Returns only when path was not executed. */
 static int execute(const struct spawner_plan *p, const char *path)
 {
@@ -160,9 +155,8 @@ static int become(const struct spawner_plan *p)
 		return STAGE_SETUP;
 	if (chdir(p->cwd) != 0)
 		return STAGE_CWD;
-	if (!set_limit(RLIMIT_FSIZE, p->head->max_bytes_file) ||
-	    !set_limit(RLIMIT_NPROC, p->head->max_procs))
-		return STAGE_LIMITS;
+	if (p->head->confined && sandbox_apply(&p->box) != 0)
+		return STAGE_SANDBOX;
 	return search_and_execute(p);
 }
 
@@ -212,6 +206,7 @@ static void end_all(struct supervisor *s)
 
 	while (reap(s) && powerless < POWERLESS_MS) {
 		int n = supervisor_kill_children(NULL);
+		s->left_some = s->left_some || (s->ended && n > 0);
 		if (n < 0) {
 			n = kill(-s->child, SIGKILL) == 0 ||
 			    (!s->reaped && kill(s->child, SIGKILL) == 0);
@@ -281,6 +276,19 @@ static void follow(struct supervisor *s)
 	}
 }
 
+/* The directory of the sandbox.  Its name is kept, since the request will be wiped. */
+static bool make_tmp(struct supervisor *s)
+{
+	const char *path = s->plan->box.tmp;
+
+	if (!s->plan->head->confined || !path)
+		return true;
+	if (mkdir(path, 0700) != 0)
+		return false;
+	(void)snprintf(s->tmp, sizeof s->tmp, "%s", path);
+	return true;
+}
+
 static bool prepare(struct supervisor *s, int report[2])
 {
 	sigset_t chld;
@@ -289,7 +297,7 @@ static bool prepare(struct supervisor *s, int report[2])
 	(void)sigaddset(&chld, SIGCHLD); /* blocked, like all others, since the spawner */
 	s->sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->sigfd >= 0 && setsid() >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
-	       pipe2(report, O_CLOEXEC) == 0;
+	       pipe2(report, O_CLOEXEC) == 0 && make_tmp(s);
 }
 
 NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
@@ -303,6 +311,8 @@ NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
 		s.child = fork();
 	if (s.child < 0) {
 		spawner_tell(plan->ctl, SPAWNER_FAILED, STAGE_SETUP, errno);
+		if (s.tmp[0])
+			sandbox_remove_tmp(s.tmp);
 		_exit(0);
 	}
 	if (s.child == 0)
@@ -316,8 +326,12 @@ NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
 		(void)close(plan->stdio[i]); /* or a reader would never see the end */
 
 	follow(&s);
+	s.ended = s.reaped;
 	end_all(&s);
 	if (!s.failed)
-		spawner_tell(plan->ctl, s.reaped ? SPAWNER_EXITED : SPAWNER_LOST, 0, s.status);
+		spawner_tell(plan->ctl, s.reaped ? SPAWNER_EXITED : SPAWNER_LOST, s.left_some,
+			     s.status);
+	if (s.tmp[0])
+		sandbox_remove_tmp(s.tmp);
 	_exit(0);
 }

@@ -204,23 +204,6 @@ static void no_signal_is_blocked_or_ignored_in_the_child(void **state)
 		    "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
-static void limits_are_set(void **state)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	SCOPED(proc_drop) struct proc *p = NULL;
-	struct proc_opt opt = { .argv = ARGV("grep", "-E", "^Max (file size|processes)",
-					     "/proc/self/limits"),
-				.env = ARGV(PATH_ENV),
-				.out = PROC_PIPE,
-				.max_bytes_file = 12345678,
-				.max_procs = 4321 };
-
-	assert_int_equal(proc_start(&p, &opt, NULL, NULL), OK);
-	str out = read_until(&a, proc_fd(p, 1), NULL);
-	assert_true(str_has(out, S("12345678")));
-	assert_true(str_has(out, S("4321")));
-}
-
 static void background_processes_end_with_the_child(void **state)
 {
 	static const char *const scripts[] = {
@@ -478,7 +461,6 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_started_says_why),
 		cmocka_unit_test(the_child_has_no_descriptor_but_stdio),
 		cmocka_unit_test(no_signal_is_blocked_or_ignored_in_the_child),
-		cmocka_unit_test(limits_are_set),
 		cmocka_unit_test(background_processes_end_with_the_child),
 		cmocka_unit_test(a_process_that_forks_and_exits_in_a_loop_is_caught),
 		cmocka_unit_test(a_child_that_ignores_term_is_killed_in_the_end),
