@@ -117,7 +117,7 @@ $(OUT)/gantry: $(main_o) $(lib) $(OUT)/link.flags
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ldflags) -o $@ $(main_o) $(lib) $(pkg_libs)
 
-# The test seam stands before the library, so src/os/seam.c is never taken out of it.
+# The test seam stands before the library, so src/os/seam*.c are never taken out of it.
 $(OUT)/test/gantry: $(main_o) $(seam_o) $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

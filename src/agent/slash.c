@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/sandbox.h"
 #include "store/approval.h"
 #include "store/outbox.h"
 #include "store/state.h"
@@ -213,6 +214,15 @@ static void add_servers(struct buf *b, const struct ask *q)
 	}
 }
 
+static void add_sandbox(struct buf *b, const struct ask *q)
+{
+	str commands = tools_sandbox_text(q->ag->opt.tools, q->a);
+
+	if (commands.n)
+		buf_fmt(b, "\nsandbox of commands: %.*s", STRF(commands));
+	buf_fmt(b, "\nself: %s", sandbox_self_text());
+}
+
 static void add_session(struct buf *b, const struct ask *q)
 {
 	struct store *db = q->ag->opt.store;
@@ -253,6 +263,7 @@ static str run_status(const struct ask *q)
 	add_questions(&b, q);
 	buf_fmt(&b, "\ntools=%zu\nschema_est_tokens=%lld (estimate)", set.n,
 		(long long)toolset_tokens(&set));
+	add_sandbox(&b, q);
 	add_servers(&b, q);
 	if (store_usage(ag->opt.store, ag->started_at_ms, &u, &e) == OK)
 		buf_fmt(&b,

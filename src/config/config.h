@@ -13,12 +13,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "config/exec_cfg.h"
 #include "policy/rules.h"
-
-struct str_list {
-	const str *v;
-	size_t n;
-};
 
 struct i64_list {
 	const int64_t *v;
@@ -134,6 +130,7 @@ struct config {
 	struct mcp_cfg mcp;
 	struct fs_cfg fs;
 	struct web_cfg web;
+	struct exec_cfg exec;
 	struct policy_cfg policy;
 	struct gateway_cfg gateway;
 	struct store_cfg store;

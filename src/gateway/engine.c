@@ -5,6 +5,7 @@
 #include "gateway/engine.h"
 
 #include "agent/persona.h"
+#include "config/confine.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/proc.h"
@@ -83,11 +84,25 @@ static int open_host(struct engine *g, struct err *e)
 	return mcp_host_start(&g->host, &opt, &m, e);
 }
 
+/* What the kernel enforces, for whoever reads the log. */
+static void log_sandbox(struct engine *g)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str commands = tools_sandbox_text(g->tools, &a);
+
+	if (commands.n)
+		log_info("sandbox.commands", "state=%.*s", STRF(log_q(&a, commands)));
+	log_debug("sandbox.self", "state=%.*s", STRF(log_q(&a, str_of(sandbox_self_text()))));
+}
+
 static int open_tools(struct engine *g, struct err *e)
 {
 	struct tools_opt opt = {
 		.store = g->store,
 		.fs = &g->cfg->fs,
+		.exec = &g->cfg->exec,
+		.child_env = config_child_env(&g->arena, g->cfg, g->env, true, NULL, 0),
+		.box = config_sandbox(&g->arena, g->cfg, g->env, &g->cfg->exec.sandbox, S("")),
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.workspace = g->cfg->agent.workspace,
@@ -103,7 +118,10 @@ static int open_tools(struct engine *g, struct err *e)
 	};
 
 	tools_mcp_source(&g->mcp_source, g->host);
-	return tools_open(&g->tools, &opt, e);
+	int rc = tools_open(&g->tools, &opt, e);
+	if (rc == OK)
+		log_sandbox(g);
+	return rc;
 }
 
 static int open_model(struct engine *g, struct err *e)

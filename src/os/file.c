@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define READ_STEP 65536
@@ -229,6 +230,17 @@ int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max
 	*out = names;
 	*n = count;
 	return OK;
+}
+
+bool disk_room(const char *path, int64_t *left, int64_t *size)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) != 0)
+		return false;
+	*left = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+	*size = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;
+	return *size > 0;
 }
 
 int fd_write_all(int fd, str s, const struct cancel *c, struct err *e)

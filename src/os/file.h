@@ -30,6 +30,9 @@ int dir_make(const char *path, unsigned mode, struct err *e) MUSTUSE;
 int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max,
 	     struct err *e) MUSTUSE;
 
+/* Bytes that are free for us on the file system of path, and its size; false: unknown. */
+bool disk_room(const char *path, int64_t *left, int64_t *size);
+
 /* Write all bytes, waiting under c for room. */
 int fd_write_all(int fd, str s, const struct cancel *c, struct err *e) MUSTUSE;
 

@@ -20,13 +20,14 @@ struct tool_env {
 struct tool {
 	const char *name, *title, *description, *schema;
 	bool safe; /* read-only, may be repeated after a crash */
+	bool own_time; /* has a time limit of its own instead of the general one */
 	bool (*enabled)(const struct tools_opt *opt);
 	/* args is an object.  The text may hold anything; the gate mends it. */
 	int (*run)(const struct tool_env *env, const struct json *args, struct arena *a,
 		   struct tool_result *out, const struct cancel *c, struct err *e);
 };
 
-extern const struct tool tool_read_file, tool_write_file, tool_list_dir;
+extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
 
 /* The built-in tools as a source: env is borrowed for its life. */
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env);

@@ -13,6 +13,7 @@ static const struct tool *const registry[] = {
 	&tool_read_file,
 	&tool_write_file,
 	&tool_list_dir,
+	&tool_exec,
 };
 
 static void list(const struct tool_source *self, struct arena *a,
@@ -51,7 +52,7 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 		return tool_fail(out, a, "the arguments are longer than %zu bytes", OBJECT_MAX);
 	int rc = json_read(&object, a, args, e);
 	if (rc == OK)
-		rc = cancel_init(&limit, c, TIMEOUT_MS, e);
+		rc = cancel_init(&limit, c, t->own_time ? 0 : TIMEOUT_MS, e);
 	return rc < 0 ? rc : t->run(self->arg, object, a, out, &limit, e);
 }
 

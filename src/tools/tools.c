@@ -1,6 +1,7 @@
 /*
  * The toolset: what the sources offer, put together and sorted.
  */
+#include "config/confine.h"
 #include "tools/builtin.h"
 #include "tools/gate.h"
 
@@ -84,6 +85,13 @@ void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out)
 		if (n == 0 || !str_eq(l.v[i].name, l.v[n - 1].name))
 			l.v[n++] = l.v[i];
 	*out = (struct toolset){ .v = l.v, .n = n };
+}
+
+str tools_sandbox_text(const struct tools *t, struct arena *a)
+{
+	return tool_exec.enabled(&t->opt)
+		       ? config_sandbox_text(a, &t->opt.exec->sandbox, t->opt.box)
+		       : S("");
 }
 
 int64_t toolset_tokens(const struct toolset *set)

@@ -15,9 +15,14 @@
 #include "store/message.h"
 #include "tools/source.h"
 
+struct sandbox;
+
 struct tools_opt {
 	struct store *store; /* for tools with effects in it, borrowed; NULL: they fail */
 	const struct fs_cfg *fs;
+	const struct exec_cfg *exec; /* NULL: no exec, nor without child_env */
+	const char *const *child_env; /* whole environment of commands */
+	const struct sandbox *box; /* of commands; NULL: none */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	str workspace; /* where the file tools work when fs->roots is empty */
@@ -43,6 +48,9 @@ void tools_close(struct tools *t);
 
 /* The toolset as of now, in a. */
 void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out);
+
+/* What commands are held to, for people; "" where there is no exec. */
+str tools_sandbox_text(const struct tools *t, struct arena *a);
 
 /* Chars/4 over names, descriptions and schemas: an estimate. */
 int64_t toolset_tokens(const struct toolset *set);
