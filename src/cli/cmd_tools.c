@@ -70,9 +70,24 @@ static int list(struct cli *cli, struct engine *g, bool json)
 	return report_down(cli, g);
 }
 
+/* Before it runs, and how it ended: one audit row. */
+static int record(struct engine *g, const struct call *c,
+		  int (*write)(struct tx *tx, const struct call *call, struct err *e),
+		  struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, g->store, &g->root, e)) < 0 || (rc = write(&tx, c, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
 static int call(struct cli *cli, struct engine *g, const char *name, const char *args)
 {
-	struct call c = { .requested = str_of(name), .args = str_of(args ? args : "{}") };
+	struct call c = { .requested = str_of(name),
+			  .args = str_of(args ? args : "{}"),
+			  .requester = S("cli") };
 	struct tool_ctx ctx = { .channel = S("cli"), .requester = S("cli") };
 	struct toolset set;
 	struct err e = { 0 };
@@ -81,11 +96,22 @@ static int call(struct cli *cli, struct engine *g, const char *name, const char 
 	tools_snapshot(g->tools, cli->a, &set);
 	const struct tool_spec *spec = tools_admit(g->tools, &set, &c, cli->a);
 	/* The person at the keyboard asked for this call: a rule that asks is answered. */
-	if (spec && c.state == CALL_PLANNED)
+	if (spec && c.state == CALL_PLANNED) {
 		c.state = CALL_RUNNING;
-	if (spec && c.state == CALL_RUNNING &&
-	    tools_run(g->tools, spec, &c, &ctx, cli->a, &g->root, &e) < 0 && c.result.n == 0)
-		return cli_fail("%s: %s", name, e.msg);
+		c.decision = S("approved");
+		c.decider = S("cli");
+	}
+	if (record(g, &c, store_call_alone, &e) < 0)
+		return cli_fail("%s was not run, as it cannot be recorded: %s", name, e.msg);
+	if (c.state == CALL_RUNNING) {
+		int rc = tools_run(g->tools, spec, &c, &ctx, cli->a, &g->root, &e);
+		struct err why = { 0 };
+		if (record(g, &c, store_call_alone_end, &why) < 0)
+			(void)cli_fail("%s was run, but how it ended is not recorded: %s", name,
+				       why.msg);
+		if (rc < 0 && c.result.n == 0)
+			return cli_fail("%s: %s", name, e.msg);
+	}
 	cli_print(cli, c.result);
 	cli_print(cli, S("\n"));
 	return c.state == CALL_DONE ? EXIT_OK : EXIT_FAILED;

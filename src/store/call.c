@@ -77,23 +77,26 @@ static int insert_result(struct tx *tx, str turn_id, const struct turn_row *t, i
 	return rc;
 }
 
-int call_insert(struct tx *tx, str turn_id, const struct turn_row *t, int64_t seq,
-		const struct call *call, struct err *e)
+/* A call without a turn is its owner's, and numbered after those that are there. */
+static int insert_row(struct tx *tx, str turn_id, str session_id, str owner, int64_t seq,
+		      const struct call *call, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	bool finished = has_result(call->state);
 	int64_t now = clock_now_ms();
-	int rc = db_run(
+
+	return db_run(
 		tx_db(tx),
 		"INSERT INTO tool_calls (id, session_id, turn_id, round, idx, seq, "
 		"provider_id, "
 		"requested, name, args, safe, state, decision, rule, decider, requester, "
 		"truncated, exit_code, duration_ms, boot_id, pid, start_time, created_at_ms, "
-		"started_at_ms, finished_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
-		"?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, "
-		"?25)",
-		DB_ARGS(db_text(str_of(call->id)), db_text(str_of(t->session_id)),
-			db_text(turn_id), db_i64(call->round), db_i64(call->index), db_i64(seq),
+		"started_at_ms, finished_at_ms, owner) VALUES (?1, ?2, ?3, ?4, iif(?5 > 0, ?5, "
+		"(SELECT coalesce(max(idx), 0) + 1 FROM tool_calls WHERE turn_id = ?3 AND "
+		"round = ?4)), ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+		"?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
+		DB_ARGS(db_text(str_of(call->id)), db_text(session_id), db_text(turn_id),
+			db_i64(call->round), db_i64(call->index), db_i64(seq),
 			db_text(call->provider_id), db_text(call->requested),
 			db_text(call->name), db_text(call->args), db_i64(call->safe),
 			db_text(str_of(call_state_name(call->state))), db_text(call->decision),
@@ -104,8 +107,15 @@ int call_insert(struct tx *tx, str turn_id, const struct turn_row *t, int64_t se
 			db_text(call->pid ? proc_boot_id(&a) : S("")), db_i64(call->pid),
 			db_i64(call->start_time), db_i64(now),
 			db_when(call->state == CALL_RUNNING, db_i64(now)),
-			db_when(finished, db_i64(now))),
+			db_when(finished, db_i64(now)), db_text(owner)),
 		NULL, e);
+}
+
+int call_insert(struct tx *tx, str turn_id, const struct turn_row *t, int64_t seq,
+		const struct call *call, struct err *e)
+{
+	bool finished = has_result(call->state);
+	int rc = insert_row(tx, turn_id, str_of(t->session_id), S(""), seq, call, e);
 
 	if (rc == OK && finished)
 		rc = insert_result(tx, turn_id, t, seq, call, e);
@@ -164,24 +174,30 @@ static void read_open(struct open_call *out, const struct rows *r, struct arena 
 	rows_id(r, 0, out->call.id);
 }
 
-/* State, figures and tool message.  Decision fields are kept unless call brings them. */
+/* State and figures.  Decision fields are kept unless call brings them. */
+static int end_row(struct tx *tx, const struct call *call, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "UPDATE tool_calls SET state = ?2, "
+		      "decision = iif(?3 = '', decision, ?3), rule = iif(?4 = '', rule, ?4), "
+		      "decider = iif(?5 = '', decider, ?5), "
+		      "requester = iif(?6 = '', requester, ?6), truncated = ?7, "
+		      "exit_code = ?8, duration_ms = ?9, finished_at_ms = ?10 WHERE id = ?1",
+		      DB_ARGS(db_text(str_of(call->id)),
+			      db_text(str_of(call_state_name(call->state))),
+			      db_text(call->decision), db_text(call->rule),
+			      db_text(call->decider), db_text(call->requester),
+			      db_i64(call->truncated),
+			      db_when(call->has_exit, db_i64(call->exit_code)),
+			      db_i64(call->duration_ms), db_i64(clock_now_ms())),
+		      NULL, e);
+}
+
+/* And the tool message. */
 static int end_call(struct tx *tx, str turn_id, const struct turn_row *t, int64_t seq,
 		    const struct call *call, struct err *e)
 {
-	int rc = db_run(tx_db(tx),
-			"UPDATE tool_calls SET state = ?2, "
-			"decision = iif(?3 = '', decision, ?3), rule = iif(?4 = '', rule, ?4), "
-			"decider = iif(?5 = '', decider, ?5), "
-			"requester = iif(?6 = '', requester, ?6), truncated = ?7, "
-			"exit_code = ?8, duration_ms = ?9, finished_at_ms = ?10 WHERE id = ?1",
-			DB_ARGS(db_text(str_of(call->id)),
-				db_text(str_of(call_state_name(call->state))),
-				db_text(call->decision), db_text(call->rule),
-				db_text(call->decider), db_text(call->requester),
-				db_i64(call->truncated),
-				db_when(call->has_exit, db_i64(call->exit_code)),
-				db_i64(call->duration_ms), db_i64(clock_now_ms())),
-			NULL, e);
+	int rc = end_row(tx, call, e);
 
 	return rc == OK ? insert_result(tx, turn_id, t, seq, call, e) : rc;
 }
@@ -313,4 +329,33 @@ int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t, stru
 				    DB_ARGS(db_text(str_of(open[i].call.id))), NULL, e);
 	}
 	return rc;
+}
+
+static int count_alone(struct tx *tx, const struct call *call, struct err *e)
+{
+	bool ran = call->state == CALL_DONE || call->state == CALL_FAILED;
+
+	return ran ? usage_count(tx, USAGE_TOOL_CALL, e) : OK;
+}
+
+int store_call_alone(struct tx *tx, const struct call *call, struct err *e)
+{
+	int rc = insert_row(tx, S(""), S(""), store_owner(tx->s), 0, call, e);
+
+	return rc == OK ? count_alone(tx, call, e) : rc;
+}
+
+int store_call_alone_end(struct tx *tx, const struct call *call, struct err *e)
+{
+	int rc = end_row(tx, call, e);
+
+	return rc == OK ? count_alone(tx, call, e) : rc;
+}
+
+int calls_abandoned(struct tx *tx, str owner, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "UPDATE tool_calls SET state = 'in_doubt', finished_at_ms = ?2 "
+		      "WHERE turn_id = '' AND state = 'running' AND owner = ?1",
+		      DB_ARGS(db_text(owner), db_i64(clock_now_ms())), NULL, e);
 }

@@ -89,6 +89,12 @@ int store_call_finish(struct tx *tx, str turn_id, const struct call *call,
  * session's epoch?  Asked before an effect that is to be one commit with the result. */
 int store_call_live(struct tx *tx, str turn_id, str call_id, bool *live, struct err *e) MUSTUSE;
 
+/* A call of no turn, which a command makes: its audit row, RUNNING before it is run, or with
+ * its end at once when it never is.  Where the command dies in between, recovery closes it as
+ * in doubt.  It has no tool message. */
+int store_call_alone(struct tx *tx, const struct call *call, struct err *e) MUSTUSE;
+int store_call_alone_end(struct tx *tx, const struct call *call, struct err *e) MUSTUSE;
+
 /* All of a turn so far, in order, and its calls, in order. */
 int store_turn_load(struct store *s, str turn_id, struct arena *a, struct message **msgs,
 		    size_t *msgs_n, struct call **calls, size_t *calls_n,

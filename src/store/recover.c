@@ -34,6 +34,8 @@ static int dead_owners(struct names *out, struct store *s, struct arena *a, stru
 			      "AND owner <> '' "
 			      "UNION SELECT owner FROM outbox WHERE state IN ('raw', 'ready') "
 			      "AND owner <> '' "
+			      "UNION SELECT owner FROM tool_calls WHERE turn_id = '' "
+			      "AND state = 'running' "
 			      "UNION SELECT sender FROM outbox WHERE sender <> '' "
 			      "UNION SELECT owner FROM system_rows WHERE owner <> ''",
 			      DB_NO_ARGS, e);
@@ -168,6 +170,8 @@ static int recover_owner(struct store *s, str owner, const struct cancel *c, int
 		rc = resume_turns(&tx, owner, &a, &turns, e);
 	if (rc == OK)
 		rc = interrupt_turns(&tx, owner, &a, &turns, e);
+	if (rc == OK)
+		rc = calls_abandoned(&tx, owner, e);
 	if (rc == OK)
 		rc = drop_owned(&tx, owner, e);
 	if (rc == OK)

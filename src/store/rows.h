@@ -72,6 +72,9 @@ int calls_close(struct tx *tx, str turn_id, const struct turn_row *t, struct err
 int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t,
 		      struct err *e) MUSTUSE;
 
+/* Calls outside of turns whose command died: nobody knows whether they happened. */
+int calls_abandoned(struct tx *tx, str owner, struct err *e) MUSTUSE;
+
 /* --- turn.c --- */
 
 /* End a turn: its open calls, last messages, own row and inbox rows. */

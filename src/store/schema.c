@@ -371,9 +371,14 @@ static const char system_rows[] =
 	"ALTER TABLE sessions ADD COLUMN folded_seq INTEGER NOT NULL DEFAULT 0;\n"
 	"ALTER TABLE model_calls ADD COLUMN est_tokens INTEGER;\n";
 
+/* A call that belongs to no turn belongs to the command that makes it. */
+static const char call_owner[] =
+	"ALTER TABLE tool_calls ADD COLUMN owner TEXT NOT NULL DEFAULT '';\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
+	{ 3, "call_owner", call_owner },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -329,6 +329,30 @@ def test_every_call_has_an_audit_row(gantry, model, mcp):
     assert len(rows) == 3
 
 
+def test_every_call_from_the_command_line_has_an_audit_row(gantry, mcp):
+    mcp.add("srv", tools=["echo", "fail"])
+    gantry.run("tools", "call", "srv__echo", '{"text": "x"}')
+    gantry.run("tools", "call", "srv__fail", code=1)
+    gantry.run("tools", "call", "srv__nope", "{}", code=1)
+    rows = gantry.sql("select * from tool_calls order by created_at_ms, idx")
+    assert [(r["requested"], r["state"], r["decision"]) for r in rows] == [
+        ("srv__echo", "done", "allow"), ("srv__fail", "failed", "allow"), ("srv__nope", "failed", "unknown")]
+    assert {(r["turn_id"], r["session_id"], r["requester"]) for r in rows} == {("", "", "cli")}
+    assert rows[0]["args"] == '{"text": "x"}' and rows[0]["finished_at_ms"] >= rows[0]["started_at_ms"]
+
+
+def test_a_call_from_the_command_line_that_is_killed_is_told_of(gantry, model, mcp):
+    mcp.add("srv", tools=["hang"])
+    p = gantry.start("tools", "call", "srv__hang")
+    mcp.wait(lambda: mcp.calls(), "the call")
+    p.kill()
+    p.wait()
+    assert gantry.sql("select state from tool_calls")[0][0] == "running"
+    model.reply("fine")
+    gantry.talk("go")
+    assert gantry.sql("select state from tool_calls")[0][0] == "in_doubt"
+
+
 def test_rich_schemas_reach_the_model_whole(gantry, model, mcp):
     mcp.add("srv", tools=["add"])
     model.reply("ok")

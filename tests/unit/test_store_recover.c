@@ -522,6 +522,40 @@ static void a_kill_at_any_instant_loses_and_repeats_nothing(void **state)
 		    0);
 }
 
+static void call_alone(struct world *w, struct store *s)
+{
+	struct call first = world_call(0, 0, CALL_RUNNING, false);
+	struct call second = world_call(0, 0, CALL_RUNNING, false);
+	struct tx tx = { 0 };
+
+	id_new(first.id);
+	id_new(second.id);
+	first.requester = second.requester = S("cli");
+	ok(w, store_begin(&tx, s, NULL, &w->e));
+	ok(w, store_call_alone(&tx, &first, &w->e));
+	ok(w, store_call_alone(&tx, &second, &w->e));
+	second.state = CALL_DONE;
+	ok(w, store_call_alone_end(&tx, &second, &w->e));
+	ok(w, store_commit(&tx, &w->e));
+}
+
+static void a_call_of_no_turn_is_in_doubt_when_its_command_died_over_it(void **state)
+{
+	struct world *w = *state;
+
+	call_alone(w, w->s);
+	assert_int_equal(0, recover(w));
+	assert_text(world_text(w, "SELECT group_concat(state) FROM tool_calls"),
+		    "running,done");
+	die_after(w, call_alone);
+	assert_int_equal(0, recover(w));
+	assert_text(world_text(w, "SELECT group_concat(idx || state) FROM tool_calls"),
+		    "1running,2done,3in_doubt,4done");
+	assert_int_equal(4, world_i64(w, "SELECT count(*) FROM tool_calls WHERE turn_id = '' "
+					 "AND session_id = '' AND requester = 'cli'"));
+	assert_int_equal(2, world_i64(w, "SELECT sum(tool_calls) FROM usage"));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -534,6 +568,7 @@ int main(void)
 		T(a_dead_commands_turn_without_tools_leaves_no_trace_in_prompts),
 		T(a_piece_cut_off_by_a_crash_is_sent_again_once),
 		T(a_command_recovers_only_where_no_daemon_runs),
+		T(a_call_of_no_turn_is_in_doubt_when_its_command_died_over_it),
 		T(events_are_forgotten_after_a_week),
 		T(a_kill_at_any_instant_loses_and_repeats_nothing),
 	};
