@@ -22,6 +22,7 @@ struct turn_io {
 	void (*on_trace)(void *arg, str line); /* any thread */
 	void (*on_slow)(void *arg, str line); /* the turn's thread: a call takes long */
 	void (*on_outbox)(void *arg); /* a row was added before the turn's end */
+	void (*on_full)(void *arg); /* any thread: it waits for room on the disk */
 	struct approver *approver;
 	/* Follow-ups join the turn: told with which token a request to the model can be ended
 	 * for one, and with NULL that it is over.  NULL: they wait for the turn's end. */

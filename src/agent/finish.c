@@ -22,9 +22,11 @@ bool run_await_room(struct run *r, int rc, const struct err *e)
 	if (!atomic_exchange(&r->full_told, true)) {
 		log_error("turn.waits", "err=%.*s hint=\"the turn goes on when there is room\"",
 			  STRF(log_q(&a, str_of(e->msg))));
-		run_trace(r, "%s; waiting",
-			  rc == E_FULL ? "the disk is full" : "the database is busy");
+		if (rc == E_BUSY)
+			run_trace(r, "the database is busy; waiting");
 	}
+	if (rc == E_FULL && r->io && r->io->on_full)
+		r->io->on_full(r->io->arg);
 	return wait_ms(ROOM_LOOK_MS, r->token, NULL) == OK;
 }
 

@@ -83,7 +83,16 @@ struct channel {
 	/* Never waits.  turn_id is what store_outbox_reserve() wants to know. */
 	void (*live)(struct channel *self, str turn_id, str address, enum live_kind kind,
 		     str text);
+	/* A line beside all rows, shown soon or never; "" is whoever owns the bot.  Never waits.
+	 * NULL: it is shown as a trace line.  Only for chan_notice(). */
+	void (*notice)(struct channel *self, str address, str text);
+	_Atomic int64_t full_at_ms; /* chan_notice()'s own */
 };
+
+/* Nothing can be kept, because the disk is full: the one thing that is told without a row.
+ * Call it each time that is met, also many times; the user hears of it when some minutes went
+ * by without. */
+void chan_notice(struct channel *self, str address);
 
 /* A render for channels that show a row as it is: one piece, borrowing the row's text. */
 int chan_render_whole(struct channel *self, const struct outbox_row *row, struct arena *a,

@@ -146,6 +146,15 @@ static void on_live(struct channel *self, str turn_id, str address, enum live_ki
 	permit_give(&s->writing);
 }
 
+static void on_notice(struct channel *self, str address, str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	(void)self;
+	(void)address;
+	say(arena_fmt(&a, "gantry: %.*s\n", STRF(text)));
+}
+
 static int on_render(struct channel *self, const struct outbox_row *row, struct arena *a,
 		     struct piece_new **out, size_t *n, struct err *e)
 {
@@ -297,7 +306,9 @@ static int store_batch(struct stdio *s, struct entry *v, size_t n, struct arena 
 	while ((rc = commit_batch(s, v, n, a, &e)) < 0) {
 		if (rc == E_CANCELED || cancel_check(&s->stop, NULL) < 0)
 			return rc;
-		if (rc != last)
+		if (rc == E_FULL)
+			chan_notice(&s->base, S(STDIO_ADDRESS));
+		else if (rc != last)
 			say(arena_fmt(a, "gantry: cannot keep your message: %s%s\n", e.msg,
 				      rc == E_CORRUPT ? "" : "; trying again"));
 		if (rc == E_CORRUPT)
@@ -484,6 +495,7 @@ int stdio_open(struct channel **out, const struct stdio_opt *opt, struct err *e)
 		.render = on_render,
 		.send = on_send,
 		.live = on_live,
+		.notice = on_notice,
 	};
 	s->asking.base = (struct approver){ .ask = on_ask, .decider = "terminal" };
 	s->opt = *opt;

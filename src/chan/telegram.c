@@ -57,6 +57,7 @@ int telegram_open(struct channel **out, const struct telegram_opt *opt, struct e
 		.render = telegram_render,
 		.send = telegram_send,
 		.live = telegram_live,
+		.notice = telegram_live_notice,
 	};
 	t->opt = *opt;
 	t->store = opt->store;

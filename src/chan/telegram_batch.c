@@ -270,9 +270,12 @@ static int flush(struct batch *b)
 	int64_t cursor = behind(b);
 	struct err e = { 0 };
 	int rc, last = OK;
+	str who = { 0 };
 
 	if (b->from == b->n)
 		return OK;
+	for (size_t i = b->from; i < b->n && !who.n; i++)
+		who = b->v[i].address;
 	while ((rc = commit_once(b, cursor, &e)) < 0) {
 		if (rc == E_CANCELED || cancel_check(&b->t->stop, NULL) < 0)
 			return E_CANCELED;
@@ -280,6 +283,8 @@ static int flush(struct batch *b)
 			log_error("telegram.not_kept",
 				  "err=%.*s; the messages stay with Telegram until it works",
 				  STRF(log_q(b->a, str_of(e.msg))));
+		if (rc == E_FULL)
+			chan_notice(&b->t->base, who);
 		if (rc == E_CORRUPT || store_failed(b->t->store, NULL) < 0)
 			return rc;
 		last = rc;

@@ -92,6 +92,7 @@ void telegram_live_stop(struct telegram *t);
 void telegram_live_close(struct telegram *t);
 void telegram_live(struct channel *self, str turn_id, str address, enum live_kind kind,
 		   str text);
+void telegram_live_notice(struct channel *self, str address, str text);
 /* Nothing more is shown for the turn, and nothing of it is on its way. */
 void telegram_live_end(struct telegram *t, str turn_id, const struct cancel *c);
 /* Is html what the message was last made to show?  Then an edit would change nothing. */

@@ -68,6 +68,12 @@ struct watch {
 	int64_t chat, message_id;
 };
 
+/* A line that stands in no row. */
+struct notice {
+	int64_t chat, thread; /* chat 0: there is none */
+	char text[300];
+};
+
 struct telegram_live {
 	struct telegram *t;
 	pthread_mutex_t lock; /* guards what follows */
@@ -80,6 +86,7 @@ struct telegram_live {
 	struct hold hold[HOLDS];
 	struct answer answer[ANSWERS];
 	size_t answers_n;
+	struct notice notice;
 
 	struct thread thread;
 	struct bell bell;
@@ -87,11 +94,12 @@ struct telegram_live {
 
 /* What the thread does next, copied out. */
 struct job {
-	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER, JOB_WATCH } kind;
+	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER, JOB_WATCH, JOB_NOTICE } kind;
 	size_t i;
 	char turn[ID_LEN + 1];
 	struct telegram_view view; /* in the job's arena */
 	struct answer answer;
+	struct notice notice;
 	struct watch watch[WATCHES];
 	size_t watches_n;
 };
@@ -339,6 +347,20 @@ void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
 	bell_ring(&l->bell);
 }
 
+void telegram_live_notice(struct channel *self, str address, str text)
+{
+	struct telegram *t = (struct telegram *)self;
+	struct notice x = { 0 };
+
+	if (!telegram_address_read(address, &x.chat, &x.thread))
+		x.chat = telegram_owner_chat(t);
+	put(x.text, sizeof x.text, text);
+	lock(t->live);
+	t->live->notice = x;
+	unlock(t->live);
+	bell_ring(&t->live->bell);
+}
+
 /* --- choosing --------------------------------------------------------------------------- */
 
 /* No sooner may the chat be written to. */
@@ -372,6 +394,12 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 		memmove(l->answer, l->answer + 1, --l->answers_n * sizeof *l->answer);
 		return;
 	}
+	if (l->notice.chat && held_until(l, l->notice.chat) <= now) {
+		j->kind = JOB_NOTICE;
+		j->notice = l->notice;
+		l->notice.chat = 0;
+		return;
+	}
 	if (l->watches_n && l->watch_at_ms <= now) {
 		j->kind = JOB_WATCH;
 		j->watches_n = l->watches_n;
@@ -381,6 +409,8 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 	}
 	if (l->watches_n)
 		*until = l->watch_at_ms;
+	if (l->notice.chat && held_until(l, l->notice.chat) < *until)
+		*until = held_until(l, l->notice.chat);
 	for (size_t i = 0; i < BOXES; i++) {
 		struct box *b = &l->box[i];
 		int64_t edit_at, typing_at;
@@ -515,9 +545,12 @@ static void *live_main(void *arg)
 			failed = !telegram_show_text(t, &j.view, &a);
 		else if (j.kind == JOB_ANSWER)
 			give_answer(t, &j.answer, &a);
+		else if (j.kind == JOB_NOTICE)
+			telegram_show_notice(t, j.notice.chat, j.notice.thread,
+					     str_of(j.notice.text), &a);
 		else
 			check_watches(t, &j, &a);
-		if (j.kind == JOB_ANSWER || j.kind == JOB_WATCH)
+		if (j.kind != JOB_TYPING && j.kind != JOB_TEXT)
 			continue;
 		lock(l);
 		settle(l, &j, failed);

@@ -179,3 +179,23 @@ void telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
 	if (r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME)
 		log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
 }
+
+int64_t telegram_owner_chat(const struct telegram *t)
+{
+	const struct i64_list *users = &t->opt.cfg->allow_from;
+
+	return users->n ? users->v[0] : 0;
+}
+
+void telegram_show_notice(struct telegram *t, int64_t chat, int64_t thread, str text,
+			  struct arena *a)
+{
+	struct buf b = telegram_params(a, chat, thread);
+	struct telegram_reply r;
+
+	buf_json_member(&b, "text", text);
+	r = telegram_do(t, "sendMessage", &b, CALL_MS, a, &t->stop);
+	flooded(t, chat, &r);
+	if (r.end != TELEGRAM_OK)
+		log_warn("telegram.notice", "err=%.*s", STRF(log_q(a, r.error)));
+}

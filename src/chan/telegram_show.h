@@ -27,6 +27,13 @@ bool telegram_show_text(struct telegram *t, struct telegram_view *v, struct aren
 /* Tell who pressed; text may be "". */
 void telegram_show_answer(struct telegram *t, str press_id, str text, struct arena *a);
 
+/* The first one who is allowed to write: his id is also that of the chat with him.  0 none. */
+int64_t telegram_owner_chat(const struct telegram *t);
+
+/* A line of its own, once. */
+void telegram_show_notice(struct telegram *t, int64_t chat, int64_t thread, str text,
+			  struct arena *a);
+
 /* A question, now without buttons and with how it ended. */
 void telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
 			   str approval_id, str verdict, struct arena *a);

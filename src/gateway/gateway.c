@@ -62,6 +62,8 @@ static bool survive(struct gateway *d, const char *who, const struct err *e, int
 		log_error(rc == E_FULL ? "disk.full" : "store.busy",
 			  "who=%s err=%.*s hint=\"nothing is lost; tried again soon\"", who,
 			  STRF(why));
+		if (rc == E_FULL)
+			chan_notice(d->opt->channel, (str){ 0 });
 		return wait_ms(FULL_WAIT_MS, until, NULL) == OK;
 	}
 	log_error("fatal", "who=%s err=%.*s", who, STRF(why));

@@ -40,6 +40,13 @@ static void on_outbox(void *arg)
 	bell_ring(&s->g->outbox);
 }
 
+static void on_full(void *arg)
+{
+	const struct show *s = arg;
+
+	chan_notice(s->channel, s->address);
+}
+
 static void on_request(void *arg, struct cancel *token)
 {
 	const struct show *s = arg;
@@ -123,6 +130,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	if (opt->channel) {
 		io.on_trace = on_trace;
 		io.on_slow = on_slow;
+		io.on_full = on_full;
 		io.on_text = opt->stream ? on_text : NULL;
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_START, (str){ 0 });
 	}
@@ -300,6 +308,8 @@ static int next_piece(struct engine *g, const struct work_opt *opt,
 	int rc;
 
 	while ((rc = next_once(g, row, piece, sent, a, e)) == E_FULL || rc == E_BUSY) {
+		if (rc == E_FULL)
+			chan_notice(opt->channel, row->address);
 		if (!told)
 			log_error("deliver.waits", "err=%.*s", STRF(log_q(a, str_of(e->msg))));
 		told = true;

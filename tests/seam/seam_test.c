@@ -10,6 +10,7 @@
  *                         CALL:N         the N-th call of that kind fails with EIO
  *                         CALL:N:ERRNO   with that error, a name like ENOSPC or a number
  *                         CALL:N+[:...]  and all after it too
+ *                         CALL:N-M[:...] and all after it up to the M-th
  *                         kill:CALL:N    SIGKILL to ourselves just before the N-th call
  *   GANTRY_LANDLOCK=N     the kernel seems to have no higher ABI of Landlock; 0: none at all.
  *   GANTRY_UNCONFINED=1   the daemon does not confine itself.
@@ -72,8 +73,8 @@ static const char *const call_names[CALL_N] = {
 
 struct fault {
 	enum call call;
-	int64_t nth;
-	bool onwards, fatal;
+	int64_t nth, last;
+	bool fatal;
 	int errnum;
 };
 
@@ -129,13 +130,17 @@ static bool parse_fault(str word, struct fault *f)
 		if (str_eq(part, str_of(call_names[c])))
 			f->call = (enum call)c;
 	part = str_cut(&word, ':');
-	if (str_ends(part, S("+"))) {
-		f->onwards = true;
-		part.n--;
-	}
 	if (word.n)
 		f->errnum = errno_of(word);
-	return f->call != CALL_N && str_i64(part, &f->nth) && f->nth > 0 && f->errnum != 0;
+	bool onwards = str_ends(part, S("+"));
+	part.n -= onwards;
+	str first = str_cut(&part, '-');
+	if (!str_i64(first, &f->nth) || f->nth <= 0)
+		return false;
+	f->last = onwards ? INT64_MAX : f->nth;
+	if (part.n && !str_i64(part, &f->last))
+		return false;
+	return f->call != CALL_N && f->last >= f->nth && f->errnum != 0;
 }
 
 static void read_faults(const char *text)
@@ -264,7 +269,7 @@ static bool fails(enum call call, int fd)
 	errno = saved;
 	for (size_t i = 0; i < faults_n; i++) {
 		const struct fault *f = &faults[i];
-		if (f->call != call || !(f->onwards ? nth >= f->nth : nth == f->nth))
+		if (f->call != call || nth < f->nth || nth > f->last)
 			continue;
 		if (f->fatal)
 			(void)kill(owner, SIGKILL);

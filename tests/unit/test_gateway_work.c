@@ -79,14 +79,24 @@ static void live(struct channel *self, str turn_id, str address, enum live_kind 
 		d->on_start(d);
 }
 
+static void notice(struct channel *self, str address, str text)
+{
+	struct desk *d = (struct desk *)((char *)self - offsetof(struct desk, channel));
+
+	assert_true(str_has(text, S("disk is full")));
+	buf_fmt(&d->sent, "%.*s!full ", STRF(address));
+}
+
 static int setup(void **state)
 {
 	struct desk *d = calloc(1, sizeof *d);
 
 	(void)agent_world_setup((void **)&d->k);
-	d->channel = (struct channel){
-		.name = "test", .render = render, .send = send_piece, .live = live
-	};
+	d->channel = (struct channel){ .name = "test",
+				       .render = render,
+				       .send = send_piece,
+				       .live = live,
+				       .notice = notice };
 	d->opt = (struct work_opt){ .channel = &d->channel };
 	d->pieces = 1;
 	d->ends = "";
@@ -493,9 +503,25 @@ static void what_was_sent_is_recorded_as_soon_as_there_is_room(void **state)
 	d->pieces = 2;
 	d->on_send = fill_a_little;
 	ok(d->k->w, deliver(d, &wake));
-	assert_text(buf_str(&d->sent), "1:a1o 1:a2o ");
+	assert_text(buf_str(&d->sent), "1:a1o 1!full 1:a2o ");
 	assert_text(text(d, "SELECT state FROM outbox"), "done");
 	assert_int_equal(atomic_load(&full_writes), 0);
+}
+
+/* Each time is told of; the person hears of a burst of them once, and of the next again. */
+static void a_full_disk_is_told_once_until_it_was_quiet_for_a_while(void **state)
+{
+	struct desk *d = *state;
+
+	for (int i = 0; i < 100; i++)
+		chan_notice(&d->channel, S("7"));
+	assert_text(buf_str(&d->sent), "7!full ");
+	d->channel.full_at_ms = clock_mono_ms() - 299000;
+	chan_notice(&d->channel, S("8"));
+	assert_text(buf_str(&d->sent), "7!full ");
+	d->channel.full_at_ms = clock_mono_ms() - 301000;
+	chan_notice(&d->channel, S("9"));
+	assert_text(buf_str(&d->sent), "7!full 9!full ");
 }
 
 static void fill_for_good(struct desk *d)
@@ -552,6 +578,7 @@ int main(void)
 		TEST(replies_of_an_address_wait_for_each_other_and_for_nobody_else),
 		TEST(a_row_that_cannot_be_rendered_goes_out_as_it_is),
 		TEST(what_was_sent_is_recorded_as_soon_as_there_is_room),
+		TEST(a_full_disk_is_told_once_until_it_was_quiet_for_a_while),
 		TEST(the_wait_for_room_ends_when_the_command_is_left),
 		TEST(a_row_that_is_removed_while_it_is_sent_ends_nothing_else),
 	};
