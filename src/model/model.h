@@ -58,7 +58,7 @@ struct model_req {
 };
 
 struct model_call {
-	str id; /* the provider's, or ours when it gave none; unique in the reply */
+	str id; /* the provider's, or ours when it gave none of use; unique in the reply */
 	str name;
 	str args; /* JSON text as given; "{}" for none.  May be invalid JSON */
 };

@@ -7,6 +7,7 @@
 #include "os/clock.h"
 
 #define NAME_MAX_BYTES 64
+#define ID_MAX_BYTES 16384 /* proxies put whole thought signatures into them */
 
 /* Nine letters or digits: the one form of id that every endpoint takes. */
 static str fresh_id(struct arena *a)
@@ -20,6 +21,17 @@ static str fresh_id(struct arena *a)
 	for (size_t i = 0; i < sizeof id; i++)
 		id[i] = alphabet[raw[i] % (sizeof alphabet - 1)];
 	return arena_dup(a, (str){ id, sizeof id });
+}
+
+/* As it came, so that its maker knows it again; one that would be a burden to every later
+ * request, or could not be read in a log, becomes ours on the call and on its result alike. */
+static str usable_id(struct arena *a, str id)
+{
+	bool fine = id.n > 0 && id.n <= ID_MAX_BYTES;
+
+	for (size_t i = 0; i < id.n && fine; i++)
+		fine = (unsigned char)id.p[i] >= ' ' && id.p[i] != 0x7f;
+	return fine ? arena_dup(a, id) : fresh_id(a);
 }
 
 static str joined(const struct buf *b)
@@ -168,7 +180,7 @@ void reply_make(const struct answer *s, struct arena *a, struct model_reply *out
 
 	for (size_t i = 0; i < n; i++)
 		calls[i] = (struct model_call){
-			.id = from[i]->id.n ? arena_dup(a, from[i]->id) : fresh_id(a),
+			.id = usable_id(a, from[i]->id),
 			.name = arena_dup(a, str_trim(joined(&from[i]->name))),
 			.args = normal_args(a, &from[i]->args),
 		};
