@@ -10,7 +10,6 @@
 #include "store/outbox.h"
 #include "text/text.h"
 
-#define NOTE_MAX 8192
 #define ROOM_LOOK_MS 500
 
 bool run_await_room(struct run *r, int rc, const struct err *e)
@@ -40,37 +39,6 @@ int run_model_rows(struct run *r, struct tx *tx, struct err *e)
 	return OK;
 }
 
-static const char *state_word(enum call_state s)
-{
-	switch (s) {
-	case CALL_DONE:
-		return "done";
-	case CALL_FAILED:
-		return "failed";
-	case CALL_DENIED:
-		return "not permitted, not run";
-	case CALL_CANCELED:
-		return "cancelled, may have happened in part";
-	case CALL_PLANNED:
-		return "not run";
-	default:
-		return "interrupted, may or may not have happened";
-	}
-}
-
-/* What later prompts are told of a turn that ran tools but came to no answer. */
-static str note_of(struct arena *a, const struct call *calls, size_t n, const char *why)
-{
-	struct buf b = buf_in(a, NOTE_MAX);
-
-	buf_fmt(&b, "[%s. Tool calls made before that:", why);
-	for (size_t i = 0; i < n && b.n < NOTE_MAX / 2; i++)
-		buf_fmt(&b, "\n- %.*s %.*s: %s", STRF(calls[i].requested),
-			STRF(text_line(a, calls[i].args, 160)), state_word(calls[i].state));
-	buf_add(&b, S("]"));
-	return buf_str(&b);
-}
-
 static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, struct err *e)
 {
 	struct outbox_new row = {
@@ -88,13 +56,6 @@ static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, s
 	return store_outbox_add(tx, &row, &id, e);
 }
 
-/* Did a tool see the call?  The gate keeps what is not permitted and what makes no sense. */
-static bool has_run(const struct call *call)
-{
-	return call->state != CALL_PLANNED && call->state != CALL_DENIED &&
-	       !str_eq(call->decision, S("unknown")) && !str_eq(call->decision, S("invalid"));
-}
-
 /* Rows for the user are added before the turn is closed, so that they take over what was
  * reserved for its answer.
  *
@@ -105,25 +66,15 @@ static int close_turn(struct run *r, enum turn_end end, const char *why, str err
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct turn_finish f = { .end = end, .history = HISTORY_NONE, .error = error };
-	struct message *rows;
-	struct call *calls;
-	size_t rows_n, calls_n;
-	int rc = store_turn_load(r->ag->opt.store, r->t->id, &a, &rows, &rows_n, &calls,
-				 &calls_n, e);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	bool ran = false;
-	for (size_t i = 0; i < calls_n; i++)
-		ran |= has_run(&calls[i]);
-	if (ran) {
-		f.history = HISTORY_NOTE;
-		f.note = model_assistant_wire(&a, note_of(&a, calls, calls_n, why));
-	}
 	/* Not under the turn's token, which may be what ended it. */
 	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
-	    (text.n && (rc = reply_row(r, &tx, "reply", text, e)) < 0) ||
+	    (rc = store_turn_note(&tx, r->t->id, why, &a, &f.note, e)) < 0)
+		return rc;
+	f.history = f.note.n ? HISTORY_NOTE : HISTORY_NONE;
+	if ((text.n && (rc = reply_row(r, &tx, "reply", text, e)) < 0) ||
 	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);

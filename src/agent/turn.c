@@ -251,11 +251,9 @@ static int conclude(struct run *r, int rc, const struct model_failure *fail, str
 
 static int release(const struct run *r, struct err *e)
 {
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc;
+	int rc = store_turn_release(r->ag->opt.store, r->t->id, NULL, e);
 
-	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
-	    (rc = store_turn_release(&tx, r->t->id, e)) < 0 || (rc = store_commit(&tx, e)) < 0)
+	if (rc < 0)
 		return rc;
 	log_info("turn.released", "session=%.*s", STRF(r->t->session.id));
 	return err_set(e, E_CANCELED, "shutting down; the turn goes on after the restart");

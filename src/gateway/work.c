@@ -85,24 +85,13 @@ static void catch_up(struct engine *g, str id, struct cancel *token)
 		cancel_fire(token, CANCEL_USER);
 }
 
-static int release(struct engine *g, str id, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc;
-
-	if ((rc = store_begin(&tx, g->store, &g->stop, e)) < 0 ||
-	    (rc = store_turn_release(&tx, id, e)) < 0)
-		return rc;
-	return store_commit(&tx, e);
-}
-
 /* Nobody else would ever run what was lost here: its owner lives. */
 static int give_back(struct engine *g, struct err *e)
 {
 	char id[ID_LEN + 1];
 
 	while (turns_take_lost(&g->turns, id)) {
-		int rc = release(g, str_of(id), e);
+		int rc = store_turn_release(g->store, str_of(id), &g->stop, e);
 		if (rc < 0 && (rc != E_CANCELED || cancel_reason(&g->stop) != CANCEL_NONE)) {
 			turns_lose(&g->turns, str_of(id));
 			return rc;

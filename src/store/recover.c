@@ -5,13 +5,10 @@
  */
 #include "store/rows.h"
 
-#include "base/buf.h"
 #include "os/file.h"
-#include "text/json.h"
 
 #define WEEK_MS (7LL * 24 * 3600 * 1000)
 #define PRUNE_BATCH 500
-#define NOTE_MAX 16384
 
 struct names {
 	str *v;
@@ -90,35 +87,6 @@ static int resume_turns(struct tx *tx, str owner, struct arena *a, int64_t *n, s
 	return rc;
 }
 
-/* The assistant note that stands for an interrupted turn: its calls and how they ended. */
-static int note_of(str *out, struct tx *tx, str turn_id, struct arena *a, struct err *e)
-{
-	SCOPED(rows_end) struct rows r = { 0 };
-	struct buf text = buf_in(a, NOTE_MAX), wire = buf_in(a, 8 * NOTE_MAX);
-	bool any = false;
-	int rc = db_query(&r, tx_db(tx),
-			  "SELECT iif(name = '', requested, name), state FROM tool_calls "
-			  "WHERE turn_id = ?1 AND state <> 'canceled' ORDER BY round, idx",
-			  DB_ARGS(db_text(turn_id)), e);
-
-	buf_add(&text, S("[This turn was interrupted before it was answered. Tools:"));
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		str state = rows_peek(&r, 1);
-		buf_fmt(&text, "%s %.*s: %.*s", any ? "," : "", STRF(rows_peek(&r, 0)),
-			STRF(str_eq(state, S("in_doubt")) ? S("in doubt") : state));
-		any = true;
-		rc = OK;
-	}
-	if (rc < 0)
-		return rc;
-	buf_addc(&text, ']');
-	buf_add(&wire, S("{\"role\":\"assistant\""));
-	buf_json_member(&wire, "content", buf_str(&text));
-	buf_addc(&wire, '}');
-	*out = any ? buf_str(&wire) : S("");
-	return OK;
-}
-
 /* Nobody else runs what a command asked for: its turn ends. */
 static int interrupt_turns(struct tx *tx, str owner, struct arena *a, int64_t *n, struct err *e)
 {
@@ -134,9 +102,11 @@ static int interrupt_turns(struct tx *tx, str owner, struct arena *a, int64_t *n
 		struct turn_row row;
 		rc = turn_row(&row, tx, turns.v[i], e);
 		if (rc == OK)
-			rc = calls_close(tx, turns.v[i], &row, e);
+			rc = store_turn_note(tx, turns.v[i],
+					     "The program ended before this was answered", a,
+					     &f.note, e);
 		if (rc == OK)
-			rc = note_of(&f.note, tx, turns.v[i], a, e);
+			rc = calls_close(tx, turns.v[i], &row, e);
 		f.history = f.note.n ? HISTORY_NOTE : HISTORY_NONE;
 		if (rc == OK)
 			rc = turn_close(tx, turns.v[i], &row, &f, e);

@@ -261,7 +261,7 @@ int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_fin
 	return turn_close(tx, t->id, &row, f, e);
 }
 
-int store_turn_release(struct tx *tx, str turn_id, struct err *e)
+static int release(struct tx *tx, str turn_id, struct err *e)
 {
 	struct turn_row row;
 	int rc = turn_row(&row, tx, turn_id, e);
@@ -276,6 +276,16 @@ int store_turn_release(struct tx *tx, str turn_id, struct err *e)
 			       "attempts = max(attempts - 1, 0), updated_at_ms = ?2 "
 			       "WHERE id = ?1",
 			       DB_ARGS(db_text(turn_id), db_i64(clock_now_ms())), NULL, e);
+}
+
+int store_turn_release(struct store *s, str turn_id, const struct cancel *c, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, s, c, e)) < 0 || (rc = release(&tx, turn_id, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
 }
 
 int store_turn_state(struct store *s, str turn_id, struct arena *a, str *state, str *error,

@@ -70,6 +70,11 @@ struct turn_finish {
 	str error; /* short, for the row; "" none */
 };
 
+/* The assistant note of a turn that ends without an answer: why, its calls and how each ended;
+ * "" when no tool saw one of them.  To be asked before the turn is finished. */
+int store_turn_note(struct tx *tx, str turn_id, const char *why, struct arena *a, str *wire,
+		    struct err *e) MUSTUSE;
+
 /* Step (e).  For TURN_DONE it holds only while the turn is running, not cancelled and of the
  * session's epoch, else E_CANCELED, and the transaction with what was put into the outbox is
  * doomed: finish it as TURN_CANCELED in a new one.  The other ends need only that this process
@@ -83,7 +88,8 @@ int store_turn_finish(struct tx *tx, const struct turn *t, const struct turn_fin
 
 /* Give a turn back unfinished (shutdown): ready again, this claim not counted; its running
  * calls are treated as in store_recover().  E_CANCELED: it is not this process's. */
-int store_turn_release(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+int store_turn_release(struct store *s, str turn_id, const struct cancel *c,
+		       struct err *e) MUSTUSE;
 
 /* What its session has ready joins a running turn, as far as it is complete, in order: *n rows
  * are its own from here on, and the caller adds them as a further user message in the same

@@ -620,9 +620,7 @@ static void a_resumed_turn_repeats_only_what_is_safe(void **state)
 		aw_says(k, "t:Done");
 		aw_hear(k, "hi");
 		journal_call(k, c);
-		struct tx tx = world_begin(k->w);
-		ok(k->w, store_turn_release(&tx, k->t.id, &k->w->e));
-		world_commit(k->w, &tx);
+		ok(k->w, store_turn_release(k->w->s, k->t.id, NULL, &k->w->e));
 		aw_claim(k);
 		assert_true(k->t.resumed);
 		ok(k->w, aw_run(k));
@@ -747,9 +745,7 @@ static void a_turn_that_can_be_written_no_more_is_left_to_be_given_back(void **s
 	assert_text(aw_state(k), "running");
 	assert_text(world_text(k->w, "SELECT state FROM tool_calls WHERE name = 'odd'"),
 		    "running");
-	struct tx tx = world_begin(k->w);
-	ok(k->w, store_turn_release(&tx, k->t.id, &k->w->e));
-	world_commit(k->w, &tx);
+	ok(k->w, store_turn_release(k->w->s, k->t.id, NULL, &k->w->e));
 	world_check(k->w);
 }
 

@@ -220,7 +220,11 @@ static void a_dead_commands_turn_ends_with_a_note(void **state)
 	ok(w, store_session_find(w->s, S("test"), S("1"), &w->a, &session, &w->e));
 	ok(w, store_history(w->s, &session, 10, &w->a, &m, &n, &w->e));
 	assert_int_equal(2, n);
-	assert_true(str_has(m[1].wire, S("Tools: read_file: done, read_file: in doubt")));
+	assert_true(str_has(m[1].wire, S("[The program ended before this was answered. Tool "
+					 "calls made before that:\\n- read_file ")));
+	assert_true(str_has(m[1].wire, S(": done\\n- ")));
+	assert_true(str_has(m[1].wire, S(": interrupted, may or may not have happened\\n- ")));
+	assert_true(str_has(m[1].wire, S(": not run]")));
 	world_check(w);
 }
 

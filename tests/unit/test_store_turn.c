@@ -100,9 +100,7 @@ static void rows_of_a_command_are_run_by_it_alone(void **state)
 	t = world_claim_in(w, w->s, store_owner(w->s));
 	assert_text(t.rows[0].text, "x");
 	assert_true(str_eq(t.owner, store_owner(w->s)));
-	struct tx tx = world_begin(w);
-	ok(w, store_turn_release(&tx, t.id, &w->e));
-	world_commit(w, &tx);
+	ok(w, store_turn_release(w->s, t.id, NULL, &w->e));
 	assert_true(world_idle(w));
 	t = world_claim_in(w, w->s, store_owner(w->s));
 	assert_true(t.resumed);
@@ -221,9 +219,7 @@ static void attempts_count_claims_without_a_step(void **state)
 	assert_int_equal(0, world_i64(w, "SELECT attempts FROM turns"));
 	world_sql(w, "UPDATE turns SET state = 'ready', owner = ''");
 	t = world_claim(w);
-	tx = world_begin(w);
-	ok(w, store_turn_release(&tx, t.id, &w->e));
-	world_commit(w, &tx);
+	ok(w, store_turn_release(w->s, t.id, NULL, &w->e));
 	assert_int_equal(0, world_i64(w, "SELECT attempts FROM turns"));
 	assert_int_equal(6, world_i64(w, "SELECT fence FROM turns"));
 }
@@ -240,9 +236,7 @@ static void a_running_call_of_a_released_turn_is_planned_or_in_doubt(void **stat
 	size_t mn, cn;
 
 	world_step(w, &t, 1, calls, 3);
-	struct tx tx = world_begin(w);
-	ok(w, store_turn_release(&tx, t.id, &w->e));
-	world_commit(w, &tx);
+	ok(w, store_turn_release(w->s, t.id, NULL, &w->e));
 	t = world_claim(w);
 	ok(w, store_turn_load(w->s, t.id, &w->a, &m, &mn, &c, &cn, &w->e));
 	assert_int_equal(CALL_PLANNED, c[0].state);
@@ -253,7 +247,7 @@ static void a_running_call_of_a_released_turn_is_planned_or_in_doubt(void **stat
 	assert_false(c[2].interrupted);
 	assert_int_equal(3, mn);
 	assert_text(m[2].role, "tool");
-	tx = world_begin(w);
+	struct tx tx = world_begin(w);
 	ok(w, store_call_start(&tx, t.id, &calls[0], &w->e));
 	world_commit(w, &tx);
 	assert_text(world_text(w, "SELECT state FROM tool_calls WHERE idx = 1"), "running");
@@ -429,9 +423,7 @@ static void wrong_steps_are_refused_and_change_nothing(void **state)
 	world_commit(w, &tx);
 	ok(w, world_finish_as(w, &t, done));
 	/* Everything after the end. */
-	tx = world_begin(w);
-	assert_int_equal(E_CANCELED, store_turn_release(&tx, t.id, &w->e));
-	store_rollback(&tx);
+	assert_int_equal(E_CANCELED, store_turn_release(w->s, t.id, NULL, &w->e));
 	step.round = 3;
 	tx = world_begin(w);
 	assert_int_equal(E_CANCELED, store_turn_step(&tx, t.id, &step, &w->e));
