@@ -117,23 +117,29 @@ static bool unfinished(const struct run *r)
 	return false;
 }
 
-static int times_made(const struct run *r, const struct call *call)
+/* In how many rounds was the same call made with the same result?  Twins within one round were
+ * asked for before any of their results was known, so they count once. */
+static int rounds_with(const struct run *r, const struct call *call)
 {
-	int same = 0;
+	int64_t last = -1;
+	int rounds = 0;
 
 	for (size_t i = 0; i < r->calls_n; i++) {
 		const struct call *c = &r->calls[i];
-		same += str_eq(c->requested, call->requested) && str_eq(c->args, call->args) &&
-			str_eq(c->result, call->result);
+		if (c->round == last || !str_eq(c->requested, call->requested) ||
+		    !str_eq(c->args, call->args) || !str_eq(c->result, call->result))
+			continue;
+		last = c->round;
+		rounds++;
 	}
-	return same;
+	return rounds;
 }
 
-/* The third identical call with the identical result, be it one of several of its round. */
+/* The third round with the identical call and result, be it one of several of its round. */
 static bool looping(const struct run *r)
 {
 	for (size_t i = r->calls_n; i-- > 0 && r->calls[i].round == r->round;)
-		if (times_made(r, &r->calls[i]) >= 3)
+		if (rounds_with(r, &r->calls[i]) >= 3)
 			return true;
 	return false;
 }

@@ -351,6 +351,14 @@ static const struct cap {
 	  "kept giving the same result",
 	  4 },
 	{ { "c:look {}", "c:look {}", "c:look {\"n\":1}", "t:Landed" }, 9, 0, 0, NULL, 4 },
+	/* Twins of one round are no repetition: none of them knew a result. */
+	{ { "c:look {}|look {}|look {}", "c:look {}|look {}", "t:Landed" }, 9, 0, 0, NULL, 3 },
+	{ { "c:look {}|look {}", "c:look {}|look {}", "c:look {}|look {}", "t:Landed" },
+	  9,
+	  0,
+	  0,
+	  "kept giving the same result",
+	  4 },
 	/* A model that calls all the same gets no tool, and the user its words. */
 	{ { "c:echo {\"n\":1}", "c:echo {\"n\":2}" }, 1, 0, 0, "tool rounds", 2 },
 };
