@@ -79,8 +79,11 @@ static int serve(struct cli *cli, struct config *cfg, int signals)
 	int rc = gateway_run(&g, &run, &signo, &e);
 	close_channel(channel, cfg);
 	engine_close(&g);
-	/* A stop that was asked for is a success. */
-	return rc < 0 ? cli_fail("%s", e.msg) : EXIT_OK;
+	/* A stop that was asked for is a success; one that failed shows both. */
+	if (rc == OK)
+		return EXIT_OK;
+	(void)cli_fail("%s", e.msg);
+	return signo ? 128 + signo : EXIT_FAILED;
 }
 
 static int run(struct cli *cli)
@@ -108,7 +111,11 @@ const struct cmd cmd_run = {
 		 "\n"
 		 "Runs until SIGTERM, SIGINT or, with CHANNEL=stdio, the end of input.  SIGHUP "
 		 "reads\n"
-		 "the persona, the manifest and the reloadable options again.\n"
+		 "the persona, the manifest and the reloadable options again.  Exit code 0 "
+		 "after a\n"
+		 "stop that was asked for, 1 after an error, 128 and the signal's number when "
+		 "the\n"
+		 "stop itself failed.\n"
 		 "\n"
 		 "example:\n"
 		 "  echo 'what is in my calendar?' | CHANNEL=stdio gantry run\n",

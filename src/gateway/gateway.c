@@ -48,17 +48,20 @@ struct gateway {
 	_Atomic int failed; /* code of a fatal error in a thread */
 };
 
-/* An error in a thread that ends with the token until.  Full and busy are waited out, the rest
- * ends the daemon: the rows are safe and recovery starts from them. */
+/* An error in a thread that ends with the token until.  Full and busy are waited out until then,
+ * the rest ends the daemon, and is the result of a stop that was under way: the rows are safe
+ * and recovery starts from them. */
 static bool survive(struct gateway *d, const char *who, const struct err *e, int rc,
 		    const struct cancel *until)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	str why = log_q(&a, str_of(e->msg));
 
-	if (cancel_reason(until) != CANCEL_NONE || cancel_reason(&d->g->root) != CANCEL_NONE)
-		return false;
+	bool ends = cancel_reason(until) != CANCEL_NONE ||
+		    cancel_reason(&d->g->root) != CANCEL_NONE;
 	if (rc == E_FULL || rc == E_BUSY || rc == E_CANCELED || rc == E_TIMEOUT) {
+		if (ends)
+			return false;
 		log_error(rc == E_FULL ? "disk.full" : "store.busy",
 			  "who=%s err=%.*s hint=\"nothing is lost; tried again soon\"", who,
 			  STRF(why));
@@ -66,8 +69,8 @@ static bool survive(struct gateway *d, const char *who, const struct err *e, int
 			chan_notice(d->opt->channel, (str){ 0 });
 		return wait_ms(FULL_WAIT_MS, until, NULL) == OK;
 	}
-	log_error("fatal", "who=%s err=%.*s", who, STRF(why));
-	atomic_store(&d->failed, rc);
+	if (atomic_exchange(&d->failed, rc) == OK)
+		log_error("fatal", "who=%s err=%.*s", who, STRF(why));
 	bell_ring(&d->g->control);
 	return false;
 }

@@ -269,14 +269,41 @@ def test_a_second_daemon_waits_a_moment_for_the_first_to_end(gantry, model):
     e.finish()
 
 
-def test_prompt_is_interrupted_by_sigint_with_130(gantry, model):
+@pytest.mark.parametrize("signo, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_prompt_is_interrupted_by_a_signal_with_its_number(gantry, model, signo, code):
     gate = Gate()
     model.reply("never", gate=gate)
     p = gantry.start("prompt", "go")
     gate.wait_reached()
-    p.kill(signal.SIGINT)
-    assert p.wait(20) == 130
+    p.kill(signo)
+    assert p.wait(20) == code
     assert p.out.text == ""
+
+
+@pytest.mark.parametrize("signo, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stop_that_fails_ends_with_the_number_of_its_signal(gantry, model, signo, code):
+    """The disk breaks after the stop was asked for: from the first fsync on that the message
+    before it did not need."""
+    gate = Gate()
+    model.answer(lambda r: Reply("too late", gate=gate))
+    gantry.run("tools", "list")     # the database is made
+    for n in range(2, 12):
+        d = gantry.start("run", seam=True, GANTRY_FAULT="fdatasync:%d+" % n)
+        d.send("go")
+        while d.running() and not gate.reached.wait(0.05):
+            pass
+        if "fatal" not in d.err.text and gate.reached.is_set():
+            break
+        gate.release()
+        d.wait(20, 1)
+        gate = Gate()
+    d.kill(signo)
+    d.err.wait("stopping")
+    gate.release()
+    d.wait(20, code)
+    assert [line for line in d.err.text.splitlines() if line.startswith("gantry: ")] == [
+        "gantry: stopped after a fatal error; see the log"]
+    assert d.err.text.count('"fatal"') == 1
 
 
 def test_a_reader_that_left_ends_the_program_without_a_crash(gantry, model):
