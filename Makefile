@@ -181,7 +181,7 @@ $(OUT)/version.flags: always
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test unit scenes test-counterparts check-asan check-tsan coverage fuzz bench ci
+.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz bench ci
 
 check: lint test ## lint and test
 
@@ -198,6 +198,11 @@ unit: deps-dev $(units) $(benches) ## build and run every tests/unit/test_*.c
 drive = GANTRY=$(OUT)/gantry GANTRY_TEST=$(OUT)/test/gantry
 scenes: deps-dev build ## tests/scenes with pytest against the built program
 	@$(drive) $(PYTEST) $(PYTEST_ARGS) tests/scenes
+
+# Every promise of a plain conversation and of the tools in it: half a minute.
+quick: unit build ## unit tests and some scenes: what a commit has to pass
+	@$(drive) $(PYTEST) $(PYTEST_ARGS) -m 'not long' tests/scenes/test_conversation.py \
+		tests/scenes/test_tools.py tests/scenes/test_store.py
 
 test-counterparts: deps-dev build ## the third-party programs from npm, cached outside the tree
 	@rig=$$(scripts/counterparts) && GANTRY_COUNTERPARTS="$$rig" $(drive) \
@@ -252,7 +257,7 @@ deps-run deps-dev deps-fuzz: deps-build
 $(need): deps-%:
 	@scripts/deps $*
 
-install-hooks: ## format, lint and unit-test what is committed
+install-hooks: ## format, lint and quick-test what is committed
 	@scripts/hooks/install
 
 clean: ## remove build/
