@@ -21,6 +21,7 @@ struct tool {
 	const char *name, *title, *description, *schema;
 	bool safe; /* read-only, may be repeated after a crash */
 	bool own_time; /* has a time limit of its own instead of the general one */
+	bool shell; /* args.command is a shell command line */
 	bool (*enabled)(const struct tools_opt *opt);
 	/* args is an object.  The text may hold anything; the gate mends it. */
 	int (*run)(const struct tool_env *env, const struct json *args, struct arena *a,

@@ -295,6 +295,7 @@ const struct tool tool_exec = {
 		  "\"required\":[\"command\"],\"additionalProperties\":false}",
 	.safe = false,
 	.own_time = true,
+	.shell = true,
 	.enabled = enabled,
 	.run = run,
 };

@@ -73,9 +73,14 @@ static int check_args(struct call *call, struct arena *a, struct err *e)
 	return rc;
 }
 
-static enum policy_verdict decide(const struct policy_cfg *policy, str tool, str *rule)
+/* Nobody runs a command line unasked because no rule speaks of it. */
+static enum policy_verdict decide(const struct policy_cfg *policy, const struct tool_spec *spec,
+				  str *rule)
 {
-	return policy_decide(policy ? policy->rules : NULL, policy ? policy->n : 0, tool, rule);
+	enum policy_verdict v = policy_decide(policy ? policy->rules : NULL,
+					      policy ? policy->n : 0, spec->name, rule);
+
+	return spec->shell && v == VERDICT_ALLOW ? VERDICT_ASK : v;
 }
 
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
@@ -101,7 +106,7 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 					    "error: the arguments of %.*s must be one JSON "
 					    "object: %s",
 					    STRF(spec->name), why.msg));
-	switch (decide(t->opt.policy, spec->name, &call->rule)) {
+	switch (decide(t->opt.policy, spec, &call->rule)) {
 	case VERDICT_DENY:
 		return close_call(call, CALL_DENIED, "deny",
 				  arena_fmt(a,

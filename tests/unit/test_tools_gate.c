@@ -13,7 +13,7 @@
 #include "base/utf.h"
 #include "tools/tools.h"
 
-/* A source with two tools, whose next answer is what the test says. */
+/* A source with a few tools, whose next answer is what the test says. */
 struct fake {
 	int rc, calls;
 	struct tool_result result;
@@ -25,7 +25,7 @@ struct fake {
 static void fake_list(const struct tool_source *self, struct arena *a,
 		      void (*add)(void *arg, const struct tool_spec *spec), void *arg)
 {
-	const struct tool_spec two[] = {
+	const struct tool_spec few[] = {
 		{ .name = S("z__plain"), .server = S("z"), .schema = S("{}"), .source = self },
 		{ .name = S("a__safe"),
 		  .server = S("a"),
@@ -38,10 +38,15 @@ static void fake_list(const struct tool_source *self, struct arena *a,
 		  .schema = S("{}"),
 		  .own_cap = true,
 		  .source = self },
+		{ .name = S("s__shell"),
+		  .server = S("s"),
+		  .schema = S("{}"),
+		  .shell = true,
+		  .source = self },
 	};
 
-	for (size_t i = 0; i < COUNT(two); i++)
-		add(arg, &two[i]);
+	for (size_t i = 0; i < COUNT(few); i++)
+		add(arg, &few[i]);
 }
 
 static int fake_call(const struct tool_source *self, const struct tool_spec *spec, str args,
@@ -115,10 +120,10 @@ static void a_snapshot_is_sorted_and_counted(void **state)
 	SCOPED(bench_drop) struct bench b;
 
 	bench_up(&b, NULL, NULL, 0);
-	assert_int_equal(b.set.n, 3);
+	assert_int_equal(b.set.n, 4);
 	assert_true(str_eq(b.set.v[0].name, S("a__safe")));
-	assert_true(str_eq(b.set.v[2].name, S("z__plain")));
-	assert_int_equal(toolset_tokens(&b.set), (7 + 6 + 8 + 8 + 2 + 2 + 2) / 4);
+	assert_true(str_eq(b.set.v[3].name, S("z__plain")));
+	assert_int_equal(toolset_tokens(&b.set), (7 + 6 + 8 + 8 + 8 + 2 + 2 + 2 + 2) / 4);
 }
 
 static const struct {
@@ -221,6 +226,16 @@ static void policy_decides_and_its_words_name_the_rule(void **state)
 	assert_int_equal(b.fake.calls, 1);
 	/* A name that had to be repaired is judged by the name it was repaired to. */
 	assert_int_equal(through(&b, S("safe"), S("{}")).state, CALL_DENIED);
+}
+
+static void a_command_line_that_no_rule_speaks_of_is_asked_about(void **state)
+{
+	SCOPED(bench_drop) struct bench b;
+	bench_up(&b, &policy, NULL, 0);
+	struct call call = through(&b, S("s__shell"), S("{\"command\":\"true\"}"));
+
+	assert_int_equal(call.state, CALL_PLANNED);
+	assert_true(str_eq(call.decision, S("ask")));
 }
 
 struct scripted {
@@ -494,6 +509,7 @@ int main(void)
 		cmocka_unit_test(nesting_without_end_is_an_answer_too),
 		cmocka_unit_test(an_unknown_name_is_answered_and_a_mistaken_one_repaired),
 		cmocka_unit_test(policy_decides_and_its_words_name_the_rule),
+		cmocka_unit_test(a_command_line_that_no_rule_speaks_of_is_asked_about),
 		cmocka_unit_test(each_answer_of_an_approver_has_its_outcome),
 		cmocka_unit_test(a_cancelled_question_decides_nothing),
 		cmocka_unit_test(an_approver_sees_no_secret_and_nothing_invisible),
