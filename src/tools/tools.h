@@ -23,6 +23,8 @@ struct tools_opt {
 	const struct exec_cfg *exec; /* NULL: no exec, nor without child_env */
 	const char *const *child_env; /* whole environment of commands */
 	const struct sandbox *box; /* of commands; NULL: none */
+	const struct web_cfg *web; /* NULL: no web_fetch; else http too */
+	const struct http_cfg *http; /* of it the CA file counts; web_fetch uses no proxy */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	str workspace; /* where the file tools work when fs->roots is empty */
