@@ -9,40 +9,36 @@
 
 #include <string.h>
 
-#define WHOLE_MOST 8 /* tool results kept whole before a batch collapses */
-#define WHOLE_KEEP 4
+#define HEAVY 16 /* old results of this part of the budget are a batch, */
+#define HEAVY_MOST 8000 /* and so are those of so many tokens */
 #define PROTECTED 4 /* turns that stay where they fit */
 #define FULL 8 /* eighths of the budget at which history is cut */
 #define FILLING 7 /* at which it should be folded */
 #define COLLAPSED_TOKENS 16
-
-int64_t fit_collapse_at(const struct message *rows, size_t n, int64_t fresh_from, size_t most,
-			size_t keep)
-{
-	size_t whole = 0;
-
-	for (size_t i = 0; i < n; i++)
-		whole += str_eq(rows[i].role, S("tool")) && !rows[i].collapsed;
-	if (whole <= most)
-		return 0;
-	size_t drop = whole - keep;
-	int64_t at = 0;
-	for (size_t i = 0; i < n && drop; i++) {
-		if (!str_eq(rows[i].role, S("tool")) || rows[i].collapsed)
-			continue;
-		if (rows[i].seq >= fresh_from)
-			break; /* the model has not seen it yet */
-		at = rows[i].seq;
-		drop--;
-	}
-	return at;
-}
 
 static int64_t row_tokens(const struct message *m)
 {
 	if (m->collapsed && str_eq(m->role, S("tool")))
 		return COLLAPSED_TOKENS;
 	return text_tokens(m->wire) + (m->collapsed ? 0 : text_tokens(m->context));
+}
+
+int64_t fit_collapse_at(const struct message *rows, size_t n, int64_t fresh_from, size_t keep,
+			int64_t least)
+{
+	int64_t at = 0, weight = 0;
+	size_t whole = 0;
+
+	for (size_t i = 0; i < n; i++)
+		whole += str_eq(rows[i].role, S("tool")) && !rows[i].collapsed;
+	for (size_t i = 0; i < n && whole > keep && rows[i].seq < fresh_from; i++) {
+		if (!str_eq(rows[i].role, S("tool")) || rows[i].collapsed)
+			continue;
+		at = rows[i].seq;
+		weight += row_tokens(&rows[i]);
+		whole--;
+	}
+	return weight < least ? 0 : at;
 }
 
 int64_t fit_rows_tokens(const struct message *rows, size_t n)
@@ -164,12 +160,25 @@ static bool shorten(struct view *w, int64_t current, int64_t fresh_from,
 		cut(w, at ? at : current, plan);
 		return true;
 	}
-	at = fit_collapse_at(rows, n, fresh_from, 0, 0);
+	at = fit_collapse_at(rows, n, fresh_from, 0, 1);
 	if (!at)
-		at = fit_collapse_at(rows, n, INT64_MAX, 0, 0);
+		at = fit_collapse_at(rows, n, INT64_MAX, 0, 1);
 	if (at)
 		collapse(w, at, current, plan);
 	return at != 0;
+}
+
+/* Old results are worth a break of the prefix when they are heavy, or the budget is used up. */
+static int64_t old_results(const struct view *w, int64_t current, int64_t fresh_from,
+			   const struct fit_budget *b)
+{
+	struct sums s = sum_up(w->v, w->n, current);
+	int64_t heavy = b->max_tokens / HEAVY;
+
+	if (s.tokens > b->max_tokens - b->fixed)
+		heavy = 1;
+	return fit_collapse_at(w->v, w->n, fresh_from, FIT_KEEP,
+			       heavy < HEAVY_MOST ? heavy : HEAVY_MOST);
 }
 
 int fit_plan(struct arena *a, const struct message *rows, size_t n, int64_t current,
@@ -182,13 +191,16 @@ int fit_plan(struct arena *a, const struct message *rows, size_t n, int64_t curr
 	*out = (struct fit_plan){ 0 };
 	if (n)
 		memcpy(w.v, rows, n * sizeof *rows);
-	int64_t at = fit_collapse_at(rows, n, fresh_from, WHOLE_MOST, WHOLE_KEEP);
+	int64_t at = old_results(&w, current, fresh_from, budget);
 	if (at)
 		collapse(&w, at, current, out);
-	if ((at = cut_at(w.v, n, current, budget, FULL)))
+	if ((at = cut_at(w.v, n, current, budget, FULL))) {
 		cut(&w, at, out);
-	else
+		if ((at = fit_collapse_at(w.v + w.first, n - w.first, fresh_from, FIT_KEEP, 1)))
+			collapse(&w, at, current, out);
+	} else {
 		out->fold_to = cut_at(w.v, n, current, budget, FILLING);
+	}
 	for (;;) {
 		if ((rc = measure(a, &w, budget, out, e)) < 0)
 			return rc;

@@ -1,13 +1,16 @@
 /*
  * agent/fit: which of the rows are sent, so that a request stays within its budget.  Pure.
  *
- * What leaves does so in large steps and seldom (batches of old results, half of the history),
- * so that between two steps every request begins with the one before.
+ * What leaves does so in large steps and seldom, so that between two steps every request begins
+ * with the one before: half of the history; and all old tool results with their context blocks,
+ * when the history changes anyway or they weigh a good part of the budget.
  */
 #ifndef AGENT_FIT_H
 #define AGENT_FIT_H
 
 #include "store/message.h"
+
+#define FIT_KEEP 4 /* tool results that stay whole when older ones collapse */
 
 struct fit_budget {
 	int64_t fixed; /* estimated tokens beside the messages */
@@ -30,10 +33,10 @@ int fit_plan(struct arena *a, const struct message *rows, size_t n, int64_t curr
 	     int64_t fresh_from, const struct fit_budget *budget, struct fit_plan *out,
 	     struct err *e) MUSTUSE;
 
-/* The highest seq to collapse now, 0: none.  Batches: when more than most results are
- * whole, all but the last keep.  Results from fresh_from on stay. */
-int64_t fit_collapse_at(const struct message *rows, size_t n, int64_t fresh_from, size_t most,
-			size_t keep);
+/* Collapse the whole results but for the last keep, and those from fresh_from on: the highest
+ * seq of them.  0: there are none, or together they weigh less than least tokens. */
+int64_t fit_collapse_at(const struct message *rows, size_t n, int64_t fresh_from, size_t keep,
+			int64_t least);
 
 /* The estimated tokens of rows as fit_plan() counts them: what is collapsed counts as that. */
 int64_t fit_rows_tokens(const struct message *rows, size_t n);

@@ -43,7 +43,7 @@ static int cut(struct run *r, int64_t from, struct err *e)
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = store_session_cut(&tx, r->t->session.id, from, e)) < 0 ||
-	    (rc = fold_leave(&tx, r->t->session.id, r->t->epoch, from, e)) < 0 ||
+	    (rc = fold_leave(&tx, &r->t->session, from, e)) < 0 ||
 	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
 	size_t drop = 0;
@@ -138,7 +138,7 @@ static int shrink_once(struct run *r, struct arena *ra, bool *changed, struct er
 
 	if (r->shrunk != 0 && (r->shrunk == 1) != r->own_first)
 		return cut_some(r, all, n, changed, e);
-	int64_t at = fit_collapse_at(all, n, from, 0, 0);
+	int64_t at = fit_collapse_at(all, n, from, 0, 1);
 	*changed = at != 0;
 	return at ? collapse(r, at, e) : OK;
 }

@@ -127,6 +127,10 @@ int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t l
 int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto,
 		   struct err *e) MUSTUSE;
 
+/* Mark all of the session's finished turns from a seq on but the last keep whole results. */
+int store_collapse_old(struct tx *tx, str session_id, int64_t from, int64_t keep,
+		       struct err *e) MUSTUSE;
+
 /* One model request: what is not derivable from the rows above. */
 struct model_row {
 	int64_t round, attempt;

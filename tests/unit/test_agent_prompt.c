@@ -262,13 +262,16 @@ static void tool_results_collapse_in_batches_and_never_unread(void **state)
 		spec[i] = "t:x=1";
 	spec[11] = "a:end";
 	rows_of(&a, spec, 12, rows);
-	assert_int_equal(fit_collapse_at(rows, 9, INT64_MAX, 8, 4), 0); /* eight are whole */
-	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 8, 4), rows[5].seq);
-	assert_int_equal(fit_collapse_at(rows, 10, rows[3].seq, 8, 4), rows[2].seq);
-	assert_int_equal(fit_collapse_at(rows, 10, rows[1].seq, 8, 4), 0);
+	assert_int_equal(fit_collapse_at(rows, 5, INT64_MAX, 4, 1), 0); /* four are whole */
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, 1), rows[5].seq);
+	assert_int_equal(fit_collapse_at(rows, 10, rows[3].seq, 4, 1), rows[2].seq);
+	assert_int_equal(fit_collapse_at(rows, 10, rows[1].seq, 4, 1), 0);
+	int64_t weight = fit_rows_tokens(rows + 1, 5);
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, weight), rows[5].seq);
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, weight + 1), 0);
 	for (size_t i = 0; i < 6; i++)
 		rows[i].collapsed = true;
-	assert_int_equal(fit_collapse_at(rows, 11, INT64_MAX, 8, 4), 0);
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, 1), 0);
 }
 
 static void history_is_cut_to_half_at_the_start_of_a_turn(void **state)
