@@ -9,6 +9,7 @@
 
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "store/model_call.h"
 
 /* Why tools are withheld from the last request of a turn. */
 enum landing {

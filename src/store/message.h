@@ -131,24 +131,4 @@ int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto,
 int store_collapse_old(struct tx *tx, str session_id, int64_t from, int64_t keep,
 		       struct err *e) MUSTUSE;
 
-/* One model request: what is not derivable from the rows above. */
-struct model_row {
-	int64_t round, attempt;
-	str issuer;
-	str params; /* JSON: stream, max_tokens, ... */
-	str system; /* the system message as sent */
-	str tools; /* the tools array as sent, JSON; stored once per content */
-	str finish, error;
-	int64_t est_tokens; /* what the request was estimated at; 0: not */
-	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
-	int64_t first_token_ms, total_ms, started_at_ms;
-};
-int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
-		     struct err *e) MUSTUSE;
-
-/* How many tokens the issuer counted lately for a thousand that were estimated; 1000 when
- * nothing is known, and never less than 500 or more than 4000. */
-int store_tokens_permille(struct store *s, str issuer, int64_t *permille,
-			  struct err *e) MUSTUSE;
-
 #endif

@@ -77,6 +77,39 @@ int store_model_call(struct tx *tx, str turn_id, const struct model_row *row, st
 	return rc == OK ? usage_model_call(tx, row, e) : rc;
 }
 
+int store_turn_last(struct store *s, str session_id, struct arena *a, struct turn_cost *out,
+		    struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(
+			&r, reader.db,
+			"SELECT t.id, t.finished_at_ms IS NULL, "
+			"coalesce(c.prompt_tokens, -1), coalesce(c.completion_tokens, -1), "
+			"coalesce(c.cached_tokens, -1) FROM turns t "
+			"LEFT JOIN model_calls c ON c.turn_id = t.id AND c.error = '' "
+			"WHERE t.rowid = (SELECT max(rowid) FROM turns "
+			"WHERE session_id = ?1) ORDER BY c.round DESC, c.attempt DESC LIMIT 1",
+			DB_ARGS(db_text(session_id)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return err_set(e, E_NOENT, "no turn yet");
+	*out = (struct turn_cost){
+		.turn_id = rows_text(&r, 0, a),
+		.open = rows_i64(&r, 1) != 0,
+		.prompt_tokens = rows_i64(&r, 2),
+		.completion_tokens = rows_i64(&r, 3),
+		.cached_tokens = rows_i64(&r, 4),
+	};
+	return OK;
+}
+
 int store_tokens_permille(struct store *s, str issuer, int64_t *permille, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };

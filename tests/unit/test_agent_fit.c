@@ -360,10 +360,41 @@ static void it_is_folded_before_it_is_full_and_cut_to_half_when_it_is(void **sta
 	steps(2, &tiny, 2 * 2 + 1, 0); /* only what runs */
 }
 
+static void scripts_without_spaces_are_not_underestimated(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct history *h = NEW(&a, struct history);
+	struct buf b = buf_in(&a, 1 << 16);
+	struct model_msg *msgs;
+	struct fit_plan plan;
+	size_t msgs_n;
+
+	(void)state;
+	h->a = &a;
+	while (b.n < 400 * 3) /* 400 characters */
+		buf_add(&b, S("このメッセージは日本語で書かれています。"));
+	str text = str_sub(buf_str(&b), 0, 400 * 3);
+	assert_true(text_tokens(text) >= 300);
+	for (int i = 0; i < 201; i++) {
+		h->turn += i % 2 == 0;
+		h->round = i % 2;
+		struct message *m = add(h, i % 2 ? "assistant" : "user", 0);
+		m->text = text;
+		m->wire = i % 2 ? model_assistant_wire(&a, text) : model_user_wire(&a, text);
+	}
+	const struct fit_budget limit = { .max_tokens = 32000, .max_messages = 1000 };
+	assert_int_equal(fit_plan(&a, h->rows, h->n, 201, 201, &limit, &plan, NULL), OK);
+	size_t n = apply(h->rows, h->n, 201, &plan);
+	assert_int_equal(prompt_messages(&a, h->rows, n, &msgs, &msgs_n, NULL), OK);
+	assert_in_range(n, 30, 32000 / 300); /* at 0.75 tokens a character it fits, too */
+	assert_in_range(prompt_tokens(msgs, msgs_n), 12000, 32000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_history_fits_its_budget_and_is_valid),
+		cmocka_unit_test(scripts_without_spaces_are_not_underestimated),
 		cmocka_unit_test(it_is_folded_before_it_is_full_and_cut_to_half_when_it_is),
 	};
 
