@@ -175,11 +175,54 @@ const char *value_word(struct arena *a, str s, const char *words, str *out)
 	return arena_fmt(a, "must be one of: %s", buf_str(&may).p).p;
 }
 
+static bool host_char(unsigned char c, bool address)
+{
+	if (address)
+		return digit((char)c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
+		       c == ':' || c == '.';
+	return digit((char)c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+	       c == '.' || c == '_' || c >= 0x80;
+}
+
+/* NULL when [user@]host[:port] is one; else what is wrong with it. */
+static const char *bad_authority(str s)
+{
+	size_t at = str_find(s, S("@"));
+	int64_t n = 1;
+	str host;
+
+	if (at != SIZE_MAX)
+		s = str_sub(s, at + 1, s.n);
+	bool address = str_starts(s, S("["));
+	size_t end = str_find(s, address ? S("]") : S(":"));
+	host = str_sub(s, address, end);
+	if (address && end == SIZE_MAX)
+		return "has a [ without ] in its host";
+	s = str_sub(s, end == SIZE_MAX ? s.n : end + address, s.n);
+	if (!host.n)
+		return "has no host";
+	for (size_t i = 0; i < host.n; i++)
+		if (!host_char((unsigned char)host.p[i], address))
+			return "has a character in its host that no host has";
+	if (!s.n)
+		return NULL;
+	if (s.p[0] != ':')
+		return "has something other than a port behind its host";
+	s = str_sub(s, 1, s.n);
+	for (size_t i = 0; i < s.n; i++)
+		if (!digit(s.p[i]))
+			n = 0;
+	if (!n || s.n > 5 || !str_i64(s, &n) || n < 1 || n > 65535)
+		return "has a port that is no number from 1 to 65535";
+	return NULL;
+}
+
 const char *value_url(struct arena *a, str s, str *out)
 {
 	static const char rule[] = "must be an absolute http:// or https:// URL";
+	const char *why;
+	size_t end = 0;
 	str rest;
-	char c;
 
 	s = str_trim(s);
 	if (str_ieq(str_sub(s, 0, 7), S("http://")))
@@ -188,13 +231,15 @@ const char *value_url(struct arena *a, str s, str *out)
 		rest = str_sub(s, 8, s.n);
 	else
 		return rule;
-	c = rest.n ? rest.p[0] : 0;
-	if (!digit(c) && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '[' &&
-	    (unsigned char)c < 0x80)
-		return rule;
 	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
+		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f || s.p[i] == '\\')
 			return rule;
+	if (str_has(rest, S("#")))
+		return "must have no # part, which is never sent";
+	while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
+		end++;
+	if ((why = bad_authority(str_sub(rest, 0, end))) != NULL)
+		return why;
 	while (str_ends(s, S("/")))
 		s.n--;
 	*out = arena_dup(a, s);

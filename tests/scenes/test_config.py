@@ -33,7 +33,7 @@ def test_all_faults_are_told_at_once(gantry):
     ("TOOL_MAX_ITERATIONS", "0"), ("TOOL_MAX_ITERATIONS", "1e3"), ("TOOL_MAX_ITERATIONS", "ten"),
     ("TOOL_SCHEMA_MAX_TOKENS", "-1"), ("MEMORY_CONSOLIDATE_MINUTES", "-1"), ("LOG_LEVEL", "verbose"),
     ("CHANNEL", "pigeon"), ("STREAM_REPLIES", "maybe"), ("CRON_TZ", "Mars/Olympus"),
-    ("HISTORY_MAX_MESSAGES", "99999999999999999999"), ("LLM_BASE_URL", "ftp://x"), ("LLM_BASE_URL", "not a url"),
+    ("HISTORY_MAX_MESSAGES", "99999999999999999999"), ("LLM_BASE_URL", "ftp://x"), ("LLM_BASE_URL", "not a url"), ("LLM_BASE_URL", "http://h:99999/v1"),
 ])
 def test_a_bad_value_is_named(gantry, name, value):
     refused(gantry, name, **{name: value})
