@@ -11,6 +11,7 @@
 
 #include "agent/slash.h"
 #include "base/version.h"
+#include "gateway/reload.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/heap.h"
@@ -41,6 +42,7 @@ struct gateway {
 	struct work_opt work;
 	struct thread workers[WORKERS_MAX], deliverers[DELIVERERS], clock, system;
 	size_t workers_n;
+	struct reload reload;
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
 	_Atomic bool input_ended;
 	_Atomic bool polled; /* the channel's other side was there since the last heartbeat */
@@ -382,22 +384,6 @@ static int start_threads(struct gateway *d, const struct chan_up *up, struct err
 	return d->opt->channel->start(d->opt->channel, d->g->store, up, &d->g->stop, e);
 }
 
-static void reload(struct gateway *d)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct config *cfg = NULL;
-	struct err e = { 0 };
-	int rc = d->opt->reload ? d->opt->reload(d->opt->arg, &cfg, &e) : E_NOENT;
-
-	if (rc == OK && (rc = engine_reload(d->g, cfg, &e)) < 0)
-		config_free(cfg);
-	if (rc < 0)
-		log_error("reload.failed", "err=%.*s hint=\"everything stays as it was\"",
-			  STRF(log_q(&a, str_of(e.msg))));
-	else
-		log_info("reload.done", "what=\"persona, manifest and reloadable options\"");
-}
-
 /* Is there nothing left to do?  Asked after the input has ended. */
 static bool drained(struct gateway *d)
 {
@@ -432,7 +418,7 @@ static int watch(struct gateway *d)
 			if (signo == SIGTERM || signo == SIGINT)
 				return signo;
 			if (signo == SIGHUP)
-				reload(d);
+				reload_ask(&d->reload);
 		}
 		if (fds[2].revents && !atomic_load(&d->failed)) {
 			/* No child can be started any more; a supervisor starts us afresh. */
@@ -493,6 +479,7 @@ static void stop(struct gateway *d)
 	for (size_t i = 0; i < DELIVERERS; i++)
 		thread_join(&d->deliverers[i]);
 	thread_join(&d->clock);
+	reload_end(&d->reload);
 }
 
 int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, struct err *e)
@@ -500,6 +487,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 	struct gateway d = {
 		.g = g,
 		.opt = opt,
+		.reload = { .g = g, .opt = opt },
 		.work = { .channel = opt->channel,
 			  .approver = opt->approver,
 			  .stream = opt->stream,

@@ -5,7 +5,7 @@
  * and retried with back-off.  The catalogue is sorted by published name and stable; the
  * last good list of a server outlives the server (its calls then fail with a clear result).
  *
- * Threads  host calls from any thread, many at once; start and stop from main.
+ * Threads  host calls from any thread, many at once; start, reload and stop from one at a time.
  * Blocks   mcp_host_call() and mcp_host_ready(), both cancellable within 50 ms.
  * Owns     children, threads, pending calls.  Of opt, env, arg and roots are borrowed for its
  *          life; config is read during mcp_host_start() only.
@@ -62,8 +62,8 @@ int mcp_host_start(struct mcp_host **out, const struct mcp_host_opt *opt,
 		   const struct mcp_manifest *manifest, struct err *e) MUSTUSE;
 void mcp_host_stop(struct mcp_host *h); /* stdin EOF, TERM, KILL, in parallel; frees */
 
-/* Replace the manifest: servers that are unchanged keep running.  From the thread that
- * started the host; blocks until those that are gone have ended (a few seconds at most).
+/* Replace the manifest: servers that are unchanged keep running.  From one
+ * thread at a time; blocks until those that are gone have ended (a few seconds at most).
  * config is read during the call; of its times the one for calls applies to all servers, the
  * others to new ones. */
 int mcp_host_reload(struct mcp_host *h, const struct config *config,
