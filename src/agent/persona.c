@@ -5,6 +5,7 @@
 #include "agent/persona.h"
 
 #include "base/buf.h"
+#include "config/options.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "os/path.h"
@@ -53,16 +54,34 @@ static void add_file(struct buf *b, struct arena *a, str dir, str name)
 	buf_add(b, text);
 }
 
-static int load_dir(struct buf *b, struct arena *a, str dir, struct err *e)
+/* One that was asked for by name is missed; the usual place may well be empty. */
+static void say_missing(const struct config *cfg, struct arena *a)
 {
+	size_t row = option_find(S("agent.persona_dir"));
+	bool named = cfg->settings && row != SIZE_MAX && cfg->settings[row].set;
+	str dir = log_q(a, cfg->agent.persona_dir);
+
+	if (named)
+		log_warn("persona.missing",
+			 "dir=%.*s hint=\"it does not exist, so the agent has no persona\"",
+			 STRF(dir));
+	else
+		log_info("persona.missing", "dir=%.*s", STRF(dir));
+}
+
+static int load_dir(struct buf *b, struct arena *a, const struct config *cfg, struct err *e)
+{
+	str dir = cfg->agent.persona_dir;
 	str *names;
 	size_t n;
 	int rc = dir_list(&names, &n, a, dir.p, FILES_MAX, e);
 
 	if (rc == E_NOENT && path_exists(dir.p))
 		return err_set(e, E_INVAL, "persona %s: not a directory", dir.p);
-	if (rc == E_NOENT)
+	if (rc == E_NOENT) {
+		say_missing(cfg, a);
 		return OK;
+	}
 	if (rc < 0)
 		return err_wrap(e, rc, "persona %s", dir.p);
 	for (size_t k = 0; k < COUNT(known); k++)
@@ -97,7 +116,7 @@ int persona_load(str *out, struct arena *a, const struct config *cfg, struct err
 
 	if (cfg->file_mode)
 		add_identity(&b, cfg);
-	if (cfg->agent.persona_dir.n && (rc = load_dir(&b, a, cfg->agent.persona_dir, e)) < 0)
+	if (cfg->agent.persona_dir.n && (rc = load_dir(&b, a, cfg, e)) < 0)
 		return rc;
 	for (size_t i = 0; i < cfg->agent.prompt_files.n; i++)
 		add_file(&b, a, (str){ 0 }, cfg->agent.prompt_files.v[i]);

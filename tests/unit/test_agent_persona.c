@@ -3,9 +3,12 @@
  */
 #include "agent/persona.h"
 
+#include "config/options.h"
 #include "os/file.h"
+#include "os/log.h"
 #include "store_world.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,6 +57,34 @@ static void a_directory_that_is_not_there_is_no_persona(void **state)
 	assert_text(load(w, &cfg), "");
 	cfg.agent.persona_dir = S("");
 	assert_text(load(w, &cfg), "");
+}
+
+static str logged; /* the last line */
+
+static str keep(struct arena *a, str line)
+{
+	(void)a;
+	static char copy[1024];
+
+	(void)snprintf(copy, sizeof copy, "%.*s", STRF(line));
+	logged = str_of(copy);
+	return line;
+}
+
+static void a_directory_that_was_named_and_is_not_there_is_warned_of(void **state)
+{
+	struct world *w = *state;
+	struct config_setting *set = NEWN(&w->a, struct config_setting, options_n);
+	struct config cfg = { .agent = { .persona_dir = str_of(world_path(w, "none")) },
+			      .settings = set };
+
+	ok(w, log_open(&(struct log_opt){ .level = LOG_WARN, .redact = keep }, &w->e));
+	(void)load(w, &cfg);
+	assert_int_equal(logged.n, 0);
+	set[option_find(S("agent.persona_dir"))].set = true;
+	(void)load(w, &cfg);
+	assert_true(str_has(logged, str_of(world_path(w, "none"))));
+	ok(w, log_open(&(struct log_opt){ 0 }, &w->e));
 }
 
 static void what_is_no_directory_is_an_error_that_names_it(void **state)
@@ -131,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(known_files_come_first_in_their_order_then_the_rest_by_name),
 		TEST(a_directory_that_is_not_there_is_no_persona),
+		TEST(a_directory_that_was_named_and_is_not_there_is_warned_of),
 		TEST(what_is_no_directory_is_an_error_that_names_it),
 		TEST(a_bad_file_is_left_out_and_the_others_stay),
 		TEST(all_files_together_have_a_limit),
