@@ -83,20 +83,29 @@ void agent_snapshot_put(struct agent *ag, struct snapshot *s)
 		snapshot_free(s);
 }
 
-int agent_reload(struct agent *ag, struct config *cfg, struct err *e)
+int agent_reload_begin(struct agent_reload *r, const struct config *cfg, struct err *e)
 {
-	struct snapshot *s;
-	int rc = snapshot_new(&s, cfg, e);
+	return snapshot_new(&r->fresh, cfg, e);
+}
 
-	if (rc < 0)
-		return rc;
+void agent_reload_drop(struct agent_reload *r)
+{
+	if (r->fresh)
+		snapshot_free(r->fresh);
+	r->fresh = NULL;
+}
+
+void agent_reload_take(struct agent *ag, struct agent_reload *r, struct config *cfg)
+{
+	struct snapshot *s = r->fresh;
+
+	r->fresh = NULL;
 	s->own = cfg;
 	pthread_mutex_lock(&ag->lock);
 	struct snapshot *old = ag->now;
 	ag->now = s;
 	pthread_mutex_unlock(&ag->lock);
 	agent_snapshot_put(ag, old);
-	return OK;
 }
 
 void agent_perf_add(struct agent *ag, struct perf *p)

@@ -43,9 +43,15 @@ struct agent;
 int agent_open(struct agent **out, const struct agent_opt *opt, struct err *e) MUSTUSE;
 void agent_close(struct agent *ag);
 
-/* Read the persona again and take cfg over (it is freed with the last turn that uses it)
- * for later turns.  On an error the old ones stay, and cfg is still the caller's. */
-int agent_reload(struct agent *ag, struct config *cfg, struct err *e) MUSTUSE;
+/* In two steps, so that nothing changes when another part cannot follow: read the persona
+ * again, then use it and cfg for later turns (cfg is freed with the last turn that uses it).
+ * What was begun is dropped or taken. */
+struct agent_reload {
+	struct snapshot *fresh; /* NULL none */
+};
+int agent_reload_begin(struct agent_reload *r, const struct config *cfg, struct err *e) MUSTUSE;
+void agent_reload_drop(struct agent_reload *r);
+void agent_reload_take(struct agent *ag, struct agent_reload *r, struct config *cfg);
 
 /* Run a claimed turn to its end: answer and outbox row (kind reply) are committed.  OK: the
  * turn is finished, whatever became of it, or parked (an answer makes it ready, to be claimed

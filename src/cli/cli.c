@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,36 +122,60 @@ int cli_rest(struct cli *cli, int min, int max)
 /* --- the configuration -------------------------------------------------------------- */
 
 /* Copies of the secrets for the log's redactor, which outlive the configuration they came
- * from.  Written before the first thread, only read afterwards. */
-static struct {
-	struct arena a;
+ * from.  A set is never changed once it is there, and kept to the end: other threads may be
+ * reading it. */
+struct hidden {
 	str *values;
 	size_t n;
-} hidden;
+};
+static struct arena hidden_arena;
+static const struct hidden *_Atomic hidden;
 
 static str redact(struct arena *a, str line)
 {
-	return text_redact(a, text_redact_values(a, line, hidden.values, hidden.n));
+	const struct hidden *h = atomic_load(&hidden);
+
+	return text_redact(a, h ? text_redact_values(a, line, h->values, h->n) : line);
 }
 
-/* Each as it is, and as it stands inside a JSON string where that differs. */
+static bool hides(const struct hidden *h, str value)
+{
+	for (size_t i = 0; h && i < h->n; i++)
+		if (str_eq(h->values[i], value))
+			return true;
+	return false;
+}
+
+static void hide_value(struct hidden *h, str value)
+{
+	if (!hides(h, value))
+		h->values[h->n++] = arena_dup(&hidden_arena, value);
+}
+
+/* Each as it is, and as it stands inside a JSON string where that differs; beside those that
+ * were hidden before.  From one thread at a time. */
 static void hide(const struct config *c)
 {
-	struct arena *a = &hidden.a;
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct hidden *old = atomic_load(&hidden);
+	size_t old_n = old ? old->n : 0;
+	bool news = !old;
 
-	arena_free(a);
-	hidden.values = NEWN(a, str, 2 * c->secrets_n + 1);
-	hidden.n = 0;
+	for (size_t i = 0; i < c->secrets_n; i++)
+		news = news || !hides(old, c->secrets[i]);
+	if (!news)
+		return;
+	struct hidden *h = NEW(&hidden_arena, struct hidden);
+	h->values = NEWN(&hidden_arena, str, old_n + 2 * c->secrets_n + 1);
+	for (; h->n < old_n; h->n++)
+		h->values[h->n] = old->values[h->n];
 	for (size_t i = 0; i < c->secrets_n; i++) {
-		str plain = arena_dup(a, c->secrets[i]), quoted;
-		struct buf b = buf_in(a, plain.n * 6 + 16);
-
-		buf_json(&b, plain);
-		quoted = str_sub(buf_str(&b), 1, b.n - 1);
-		hidden.values[hidden.n++] = plain;
-		if (!str_eq(plain, quoted))
-			hidden.values[hidden.n++] = quoted;
+		struct buf b = buf_in(&a, c->secrets[i].n * 6 + 16);
+		buf_json(&b, c->secrets[i]);
+		hide_value(h, c->secrets[i]);
+		hide_value(h, str_sub(buf_str(&b), 1, b.n - 1));
 	}
+	atomic_store(&hidden, h);
 }
 
 static enum log_level level_of(str word)
@@ -250,6 +275,7 @@ int cli_reload(struct cli *cli, const struct config *running, struct config **ou
 		return rc;
 	now.a = &a;
 	config_keep(*out, running);
+	hide(*out);
 	if (open_log(&now, *out, false) == EXIT_OK)
 		return OK;
 	config_free(*out);

@@ -88,6 +88,40 @@ static void own_memory(struct config *c, const struct option *o)
 	}
 }
 
+/* Another value from the same place leaves no trace in the settings. */
+static bool changed(const struct option *o, const struct config *fresh,
+		    const struct config *running, size_t i)
+{
+	if (o->type == OPT_SECRET && o->at &&
+	    !str_eq(*(const str *)((const char *)fresh + o->at),
+		    *(const str *)((const char *)running + o->at)))
+		return true;
+	return !str_eq(fresh->settings[i].text, running->settings[i].text);
+}
+
+static bool is_among(const str *v, size_t n, str s)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i], s))
+			return true;
+	return false;
+}
+
+/* What is hidden: the new values, and the old ones, which may turn up for a while. */
+static void keep_secrets(struct config *fresh, const struct config *running)
+{
+	size_t n = fresh->secrets_n;
+	str *all = NEWN(&fresh->arena, str, n + running->secrets_n + 1);
+
+	if (n)
+		memcpy(all, fresh->secrets, n * sizeof *all);
+	for (size_t i = 0; i < running->secrets_n; i++)
+		if (!is_among(fresh->secrets, fresh->secrets_n, running->secrets[i]))
+			all[n++] = arena_dup(&fresh->arena, running->secrets[i]);
+	fresh->secrets = all;
+	fresh->secrets_n = n;
+}
+
 void config_keep(struct config *fresh, const struct config *running)
 {
 	struct arena *a = &fresh->arena;
@@ -104,7 +138,7 @@ void config_keep(struct config *fresh, const struct config *running)
 		set[i] = fresh->settings[i];
 		if (o->flags & OPT_RELOAD)
 			continue;
-		if (!str_eq(set[i].text, was->text))
+		if (changed(o, fresh, running, i))
 			warnings[n++] =
 				arena_fmt(a, "%s has changed; the next start takes it", o->key);
 		set[i] = (struct config_setting){ .text = arena_dup(a, was->text),
@@ -120,7 +154,6 @@ void config_keep(struct config *fresh, const struct config *running)
 	fresh->mcp.manifest_optional = running->mcp.manifest_optional;
 	fresh->model.total_ms = running->model.total_ms;
 	fresh->settings = set;
-	fresh->secrets = dup_strs(a, running->secrets, running->secrets_n);
-	fresh->secrets_n = running->secrets_n;
+	keep_secrets(fresh, running);
 	fresh->warnings = (struct str_list){ warnings, n };
 }

@@ -4,7 +4,6 @@
  */
 #include "gateway/engine.h"
 
-#include "agent/persona.h"
 #include "config/confine.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -234,16 +233,18 @@ void engine_close(struct engine *g)
 int engine_reload(struct engine *g, struct config *cfg, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(agent_reload_drop) struct agent_reload fresh = { 0 };
 	struct mcp_manifest m;
-	str persona;
 	int rc = load_manifest(&m, &a, cfg, e);
 
 	/* All that can be wrong is looked at before anything changes. */
-	if (rc < 0 || (rc = persona_load(&persona, &a, cfg, e)) < 0)
+	if (rc < 0 || (rc = agent_reload_begin(&fresh, cfg, e)) < 0 ||
+	    (rc = mcp_host_reload(g->host, cfg, &m, e)) < 0)
 		return rc;
-	if ((rc = mcp_host_reload(g->host, cfg, &m, e)) < 0)
-		return rc;
-	return agent_reload(g->agent, cfg, e);
+	if (g->model)
+		model_set_key(g->model, cfg->model.api_key);
+	agent_reload_take(g->agent, &fresh, cfg);
+	return OK;
 }
 
 int engine_check_schema(struct engine *g, struct err *e)

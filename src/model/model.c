@@ -17,14 +17,23 @@
 #include "os/wait.h"
 #include "text/text.h"
 
+#include <stdatomic.h>
+
 #define LESSONS_MAX 6 /* requests changed within one call */
 #define RESPONSE_MAX_DEFAULT ((int64_t)16 << 20)
+
+/* Every key that was in use, the present one last: none of them is shown. */
+struct keys {
+	const str *v;
+	size_t n;
+};
 
 struct model {
 	struct arena arena;
 	const struct model_cfg *cfg;
 	struct http_pool *pool;
 	str url, issuer;
+	const struct keys *_Atomic keys; /* in the arena, as its earlier values are */
 	bool gemini;
 };
 
@@ -80,9 +89,33 @@ int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool
 	m->pool = pool;
 	m->url = completions_url(&m->arena, cfg->base_url);
 	m->issuer = issuer_of(&m->arena, cfg->base_url, cfg->name);
+	model_set_key(m, cfg->api_key);
 	m->gemini = str_has(cfg->base_url, S("generativelanguage.googleapis.com"));
 	*out = m;
 	return OK;
+}
+
+static str present(const struct keys *k)
+{
+	return k && k->n ? k->v[k->n - 1] : (str){ 0 };
+}
+
+void model_set_key(struct model *m, str key)
+{
+	const struct keys *old = atomic_load(&m->keys);
+	size_t n = old ? old->n : 0;
+	struct keys *k;
+	str *v;
+
+	if (str_eq(present(old), key))
+		return;
+	k = NEW(&m->arena, struct keys);
+	v = NEWN(&m->arena, str, n + 1);
+	for (size_t i = 0; i < n; i++)
+		v[i] = old->v[i];
+	v[n] = arena_dup(&m->arena, key);
+	*k = (struct keys){ v, n + 1 };
+	atomic_store(&m->keys, k);
 }
 
 void model_close(struct model *m)
@@ -151,7 +184,7 @@ static size_t response_max(const struct model_cfg *cfg)
 	return (size_t)(cfg->response_max > 0 ? cfg->response_max : RESPONSE_MAX_DEFAULT);
 }
 
-static int post(const struct model *m, struct attempt *t, const struct request *r,
+static int post(const struct model *m, str key, struct attempt *t, const struct request *r,
 		struct http_resp *resp, const struct cancel *c, struct err *e)
 {
 	const struct model_cfg *cfg = m->cfg;
@@ -162,10 +195,10 @@ static int post(const struct model *m, struct attempt *t, const struct request *
 	};
 	size_t n = 2;
 
-	if (cfg->api_key.n && !cfg->no_key)
-		headers[n++] = (struct http_header){ S("Authorization"),
-						     arena_fmt(&t->arena, "Bearer %.*s",
-							       STRF(cfg->api_key)) };
+	if (key.n && !cfg->no_key)
+		headers[n++] =
+			(struct http_header){ S("Authorization"),
+					      arena_fmt(&t->arena, "Bearer %.*s", STRF(key)) };
 	return http_do(h,
 		       &(struct http_req){
 			       .method = "POST",
@@ -199,11 +232,14 @@ static int ask(const struct model *m, struct attempt *t, const struct request *r
 	       struct refusal *r, struct http_resp *resp, const struct cancel *c)
 {
 	int64_t began_ms = clock_mono_ms(), total_ms = m->cfg->total_ms;
+	const struct keys *keys = atomic_load(&m->keys);
+	const str *secrets = keys ? keys->v : NULL;
+	size_t secrets_n = keys ? keys->n : 0;
 	struct err why = { 0 };
 	int rc;
 
 	stream_init(&t->stream, &t->arena, response_max(m->cfg), on_piece, t);
-	rc = post(m, t, request, resp, c, &why);
+	rc = post(m, present(keys), t, request, resp, c, &why);
 	if (rc == OK && resp->status >= 200 && resp->status < 300)
 		rc = stream_end(&t->stream,
 				str_starts(http_header(resp, "content-type"), S("text/html")),
@@ -213,9 +249,9 @@ static int ask(const struct model *m, struct attempt *t, const struct request *r
 	if (rc == OK)
 		return OK;
 	if (t->stream.answer.error.n)
-		refusal_read(r, &t->arena, 0, t->stream.answer.error, &m->cfg->api_key, 1);
+		refusal_read(r, &t->arena, 0, t->stream.answer.error, secrets, secrets_n);
 	else if (resp->status && (resp->status < 200 || resp->status >= 300))
-		refusal_read(r, &t->arena, resp->status, resp->body, &m->cfg->api_key, 1);
+		refusal_read(r, &t->arena, resp->status, resp->body, secrets, secrets_n);
 	else
 		refusal_of_code(r, &t->arena, rc, &why);
 	/* An answer that needs longer than all the time there is will need it again. */

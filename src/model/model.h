@@ -109,6 +109,9 @@ int model_open(struct model **out, const struct model_cfg *cfg, struct http_pool
 	       struct err *e) MUSTUSE;
 void model_close(struct model *m);
 
+/* Requests from now on carry this key.  From one thread at a time. */
+void model_set_key(struct model *m, str key);
+
 /* "base URL|model": the issuer of its messages and the key of its quirks. */
 str model_issuer(const struct model *m);
 

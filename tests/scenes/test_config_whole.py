@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from fakes.model import Reply
 from harness.fixtures import KEY
 
 NO_MODEL = {"LLM_BASE_URL": None, "LLM_API_KEY": None, "LLM_MODEL": None}
@@ -159,3 +160,70 @@ def test_a_key_with_quotes_is_kept_out_of_the_log_too(gantry, form):
     r = gantry.talk(LLM_API_KEY=key, GANTRY_LOG_FORMAT=form, PERSONA_DIR=str(gantry.dir / key))
     assert "config.loaded" in r.err and "/[REDACTED]" in r.err
     assert "odd" not in r.err and "odd" not in r.out
+
+
+def test_a_rotated_key_is_used_from_the_next_request_on_and_both_are_hidden(gantry, model):
+    new = "R0tated/key+with=odd-chars.9876543210fedcba"
+    gantry.secrets.add(new)
+    keyfile = gantry.dir / "key"
+    keyfile.write_text(KEY + "\n")
+    keyfile.chmod(0o600)
+    model.answer(lambda r: "yes")
+    d = gantry.daemon(LLM_API_KEY=None, LLM_API_KEY_FILE=str(keyfile))
+    d.send("a")
+    d.out.wait("yes\n")
+    keyfile.write_text(new + "\n")
+    model.key = new
+    d.popen.send_signal(signal.SIGHUP)
+    d.err.wait("reload.done")
+    d.send("b")
+    d.out.wait("yes\n")
+    assert model.last.headers["authorization"] == "Bearer " + new
+    # Both in an error that the provider makes of them.
+    model.answer(lambda r: Reply(status=400, body={"error": {"message": "keys %s and %s" % (KEY, new)}}))
+    d.send("c")
+    d.out.wait("refused")
+    d.finish()
+    assert "keys [REDACTED] and [REDACTED]" in d.out.text
+
+
+@pytest.mark.parametrize("breaks", ["manifest", "key"])
+def test_a_reload_that_fails_changes_nothing_and_says_why_in_one_line(gantry, model, mcp, breaks):
+    mcp.add("srv", tools=["echo"])
+    keyfile = gantry.dir / "key"
+    keyfile.write_text(KEY + "\n")
+    keyfile.chmod(0o600)
+    model.answer(lambda r: "sees %s %s" % (",".join(t for t in r.tools if "__" in t), "sailor" in r.system))
+    d = gantry.daemon(LLM_API_KEY=None, LLM_API_KEY_FILE=str(keyfile))
+    d.send("a")
+    d.out.wait("sees srv__echo False\n")
+    mcp.add("two", tools=["add"])
+    (gantry.persona / "PERSONA.md").write_text("You are a sailor.\n")
+    if breaks == "manifest":
+        gantry.manifest.write_text(gantry.manifest.read_text() + "[[server]\n")
+    if breaks == "key":
+        keyfile.write_text("two words\n")
+    d.popen.send_signal(signal.SIGHUP)
+    d.err.wait("reload.failed")
+    d.send("b")
+    d.out.wait("sees srv__echo False\n")
+    row, = [line for line in gantry.log_lines(d) if line["msg"] == "reload.failed"]
+    assert row["err"] and "\n" not in row["err"] and row["hint"] == "everything stays as it was"
+    assert {"manifest": "mcp.toml: line ", "key": "LLM_API_KEY"}[breaks] in row["err"]
+    assert mcp.events("srv").count("start") == 1 and not mcp.received("initialize", "two")
+    d.finish()
+
+
+def test_a_stop_is_heard_while_a_reload_waits_for_a_server_to_end(gantry, model, mcp):
+    mcp.add("stays", "ignore-eof", "ignore-term", tools=["echo"])
+    model.answer(lambda r: "yes")
+    d = gantry.daemon()
+    d.send("a")
+    d.out.wait("yes\n")
+    gantry.manifest.write_text("")
+    d.popen.send_signal(signal.SIGHUP)
+    mcp.wait(lambda: "eof" in mcp.events("stays"), "its end of input")
+    d.term()
+    d.wait(20, 0)
+    order = [line["msg"] for line in gantry.log_lines(d) if line["msg"] in ("stopping", "reload.done")]
+    assert order == ["stopping", "reload.done"]

@@ -42,10 +42,10 @@ static void reloadable_options_are_taken_and_the_others_kept(void **state)
 	assert_string_equal(now->log.level.p, "debug");
 	assert_int_equal(now->limits.tool_max_iterations, 6);
 	assert_string_equal(now->store.data_dir.p, "/tmp");
-	assert_string_equal(now->model.api_key.p, "first-key");
+	assert_string_equal(now->model.api_key.p, "second-key");
 	assert_true(now->fs.enabled);
 	assert_false(now->model.has_temperature);
-	assert_int_equal(now->secrets_n, 1);
+	assert_int_equal(now->secrets_n, 2); /* both are hidden */
 	assert_int_equal(now->telegram.allow_from.n, 2);
 	assert_int_equal(now->policy.n, 1);
 	config_free(was); /* nothing is shared with it */
@@ -53,7 +53,8 @@ static void reloadable_options_are_taken_and_the_others_kept(void **state)
 	assert_string_equal(now->fs.roots.v[0].p, "/tmp/workspace");
 	assert_int_equal(now->telegram.allow_from.v[1], 2);
 	assert_string_equal(now->policy.rules[0].tool.p, "a");
-	assert_string_equal(now->secrets[0].p, "first-key");
+	assert_string_equal(now->secrets[0].p, "second-key");
+	assert_string_equal(now->secrets[1].p, "first-key");
 	config_free(now);
 }
 
@@ -76,11 +77,29 @@ static void what_waits_for_the_next_start_is_named(void **state)
 	config_free(now);
 }
 
+static void another_token_from_the_same_place_waits_for_the_next_start(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct config *was = loaded(&a, (char *[]){ COMMON, "LLM_API_KEY=k", "DATA_DIR=/tmp",
+						    "TELEGRAM_BOT_TOKEN=1:first", NULL });
+	struct config *now = loaded(&a, (char *[]){ COMMON, "LLM_API_KEY=k", "DATA_DIR=/tmp",
+						    "TELEGRAM_BOT_TOKEN=1:second", NULL });
+
+	config_keep(now, was);
+	assert_string_equal(now->telegram.token.p, "1:first");
+	assert_int_equal(now->warnings.n, 1);
+	assert_string_equal(now->warnings.v[0].p,
+			    "channels.telegram.token has changed; the next start takes it");
+	config_free(was);
+	config_free(now);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reloadable_options_are_taken_and_the_others_kept),
 		cmocka_unit_test(what_waits_for_the_next_start_is_named),
+		cmocka_unit_test(another_token_from_the_same_place_waits_for_the_next_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
