@@ -1,6 +1,6 @@
 /*
  * The channel as an object: opening, starting and stopping.  What it does is in the files
- * beside: poll, batch and media bring messages in, render and send take answers out, live shows
+ * beside: poll, batch, files and media bring messages in, render and send take answers out, live shows
  * what happens between.
  */
 #include "chan/telegram_internal.h"
@@ -15,10 +15,11 @@ static int on_start(struct channel *self, struct store *store, const struct chan
 	if (rc < 0)
 		return rc;
 	t->up = *up;
-	if ((rc = telegram_live_start(t, e)) < 0 ||
+	if ((rc = telegram_live_start(t, e)) < 0 || (rc = telegram_files_start(t, e)) < 0 ||
 	    (rc = thread_start(&t->poller, "telegram", telegram_poll_main, t, e)) < 0) {
 		cancel_fire(&t->stop, CANCEL_SHUTDOWN);
 		telegram_live_stop(t);
+		telegram_files_stop(t);
 		cancel_done(&t->stop);
 	}
 	return rc;
@@ -33,6 +34,7 @@ static void on_stop(struct channel *self)
 	cancel_fire(&t->stop, CANCEL_SHUTDOWN);
 	thread_join(&t->poller);
 	telegram_live_stop(t);
+	telegram_files_stop(t);
 	cancel_done(&t->stop);
 }
 
@@ -65,7 +67,8 @@ int telegram_open(struct channel **out, const struct telegram_opt *opt, struct e
 	t->api.base_url = without_slash(&a, opt->cfg->api_base_url);
 	t->api.token = arena_dup(&a, opt->cfg->token);
 	t->arena = a;
-	if ((rc = http_pool_open(&t->pool, &opt->http, e)) < 0 ||
+	if ((rc = telegram_files_open(t, e)) < 0 ||
+	    (rc = http_pool_open(&t->pool, &opt->http, e)) < 0 ||
 	    (rc = telegram_live_open(t, e)) < 0) {
 		telegram_close(&t->base);
 		return rc;
@@ -83,6 +86,7 @@ void telegram_close(struct channel *c)
 		return;
 	on_stop(c);
 	telegram_live_close(t);
+	telegram_files_close(t);
 	http_pool_close(t->pool);
 	struct arena a = t->arena;
 	arena_free(&a);

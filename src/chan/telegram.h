@@ -6,7 +6,8 @@
  * the bot is typing and, when asked for, the answer as it grows.  Questions are messages with
  * buttons.
  *
- * Threads  two of its own, from start to stop: the poll, and the one that shows what works.
+ * Threads  its own, from start to stop: the poll, the one that shows what works, and those that
+ *          fetch files.
  * Errors   a token the server does not know ends the daemon (chan_up.on_fatal); everything else
  *          is waited out.
  */

@@ -1,7 +1,7 @@
 /*
  * Updates become rows.  A batch is one transaction: rows, what control words do, decisions of
- * presses, and the cursor behind the last of them.  Only a file that has to be fetched first
- * splits a batch, so that nothing before it has to wait for it.
+ * presses, and the cursor behind the last of them.  Nothing is asked of Telegram here: a row that
+ * needs a file says so, and telegram_files fetches it.
  */
 #include "chan/telegram_internal.h"
 
@@ -20,8 +20,7 @@ struct entry {
 	enum control what;
 	struct control_effect effect;
 	str reply;
-	struct attachment file;
-	bool has_file;
+	str fetch; /* the file that its row waits for */
 	struct telegram_press press;
 };
 
@@ -30,7 +29,7 @@ struct batch {
 	str cursor_key;
 	struct arena *a;
 	struct entry *v;
-	size_t from, n; /* v[from, n) are not committed yet */
+	size_t n;
 	int64_t cursor;
 };
 
@@ -62,8 +61,7 @@ static str joined(struct arena *a, str blocks, str typed)
 	return arena_fmt(a, "%.*s\n%.*s", STRF(blocks), STRF(typed));
 }
 
-/* Within the limit of a message: foreign words give way, not the sender's. */
-static str bounded(const struct telegram *t, struct arena *a, str blocks, str typed)
+str telegram_batch_text(const struct telegram *t, struct arena *a, str blocks, str typed)
 {
 	size_t max = (size_t)(t->opt.input_max > TEXT_MIN ? t->opt.input_max : TEXT_MIN);
 
@@ -75,26 +73,32 @@ static str bounded(const struct telegram *t, struct arena *a, str blocks, str ty
 	return utf_head(joined(a, blocks, typed), max);
 }
 
-static int classify(struct batch *b, struct entry *x, str typed)
+static void classify(struct batch *b, struct entry *x, str typed)
 {
 	struct telegram *t = b->t;
 	struct chan_up *up = &t->up;
-	str words = { 0 };
+	const struct telegram_want want = { .bot = t->self.id,
+					    .chat = x->ev.chat,
+					    .message_id = x->ev.message_id,
+					    .media = x->ev.media,
+					    .file_id = x->ev.file_id,
+					    .bytes = x->ev.bytes,
+					    .quoted = x->ev.quoted,
+					    .typed = typed };
 
-	x->kind = MESSAGE;
 	if (typed.n && up->control(typed, b->a, &x->what) == OK) {
 		x->kind = CONTROL;
-		return OK;
+		return;
 	}
 	if (typed.n &&
 	    up->command(up->arg, CHANNEL, x->address, x->sender, typed, b->a, &x->reply)) {
 		x->kind = COMMAND;
-		return OK;
+		return;
 	}
-	int rc = telegram_media_fetch(t, &x->ev, b->a, &x->file, &x->has_file, &words);
-	str blocks = joined(b->a, x->ev.quoted, words);
-	x->text = bounded(t, b->a, blocks, typed);
-	return rc;
+	x->kind = MESSAGE;
+	x->text = telegram_batch_text(t, b->a, x->ev.quoted, typed);
+	if (x->ev.media != MEDIA_NONE)
+		x->fetch = telegram_media_want(b->a, &want);
 }
 
 static void refuse(const struct entry *x, const char *why)
@@ -103,7 +107,7 @@ static void refuse(const struct entry *x, const char *why)
 		 (long long)x->ev.chat, (long long)x->ev.from, (long long)x->ev.update_id);
 }
 
-static int judge_message(struct batch *b, struct entry *x)
+static void judge_message(struct batch *b, struct entry *x)
 {
 	struct telegram *t = b->t;
 	struct telegram_event seen = x->ev;
@@ -114,13 +118,13 @@ static int judge_message(struct batch *b, struct entry *x)
 	g = telegram_gate_message(t->opt.cfg, &t->self, &seen, &typed);
 	if (g != GATE_PASS) {
 		refuse(x, telegram_gate_word(g));
-		return OK;
+		return;
 	}
 	x->address = telegram_address(b->a, x->ev.chat, x->ev.thread);
 	x->sender = arena_fmt(b->a, "%lld", (long long)x->ev.from);
 	x->dedupe = arena_fmt(b->a, "%lld:%lld:%lld", (long long)t->self.id,
 			      (long long)x->ev.chat, (long long)x->ev.message_id);
-	return classify(b, x, typed);
+	classify(b, x, typed);
 }
 
 static void judge_press(struct batch *b, struct entry *x)
@@ -137,23 +141,23 @@ static void judge_press(struct batch *b, struct entry *x)
 	x->kind = PRESS;
 }
 
-static int judge(struct batch *b, struct entry *x)
+static void judge(struct batch *b, struct entry *x)
 {
 	switch (x->ev.kind) {
 	case TELEGRAM_IGNORED:
 		log_debug("telegram.ignored", "update=%lld why=%s", (long long)x->ev.update_id,
 			  log_q(b->a, str_of(x->ev.why)).p);
-		return OK;
+		break;
 	case TELEGRAM_MESSAGE:
-		return judge_message(b, x);
+		judge_message(b, x);
+		break;
 	case TELEGRAM_PRESS:
 		judge_press(b, x);
-		return OK;
+		break;
 	case TELEGRAM_MOVED:
 		x->kind = MOVED;
-		return OK;
+		break;
 	}
-	return OK;
 }
 
 /* --- rows ------------------------------------------------------------------------------- */
@@ -182,8 +186,7 @@ static int add_message(struct batch *b, struct tx *tx, const struct entry *x, st
 		.text = x->text,
 		.reply_to = arena_fmt(b->a, "%lld", (long long)x->ev.message_id),
 		.album = x->ev.album,
-		.files = &x->file,
-		.files_n = x->has_file,
+		.fetch = x->fetch,
 		.waiting_max = b->t->opt.waiting_max,
 	};
 	int64_t id;
@@ -225,7 +228,7 @@ static int64_t behind(const struct batch *b)
 {
 	int64_t cursor = b->cursor;
 
-	for (size_t i = b->from; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++)
 		if (b->v[i].ev.update_id >= 0 && b->v[i].ev.update_id < INT64_MAX)
 			cursor = b->v[i].ev.update_id + 1;
 	return cursor;
@@ -236,7 +239,7 @@ static int commit_once(struct batch *b, int64_t cursor, struct err *e)
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc = store_begin(&tx, b->t->store, &b->t->stop, e);
 
-	for (size_t i = b->from; i < b->n && rc == OK; i++)
+	for (size_t i = 0; i < b->n && rc == OK; i++)
 		rc = add_entry(b, &tx, &b->v[i], e);
 	if (rc == OK)
 		rc = store_cursor_set(&tx, b->cursor_key, cursor, e);
@@ -247,17 +250,20 @@ static int commit_once(struct batch *b, int64_t cursor, struct err *e)
 static void announce(struct batch *b)
 {
 	struct chan_up *up = &b->t->up;
-	bool in = false, out = false;
+	bool in = false, out = false, files = false;
 
-	for (size_t i = b->from; i < b->n; i++) {
+	for (size_t i = 0; i < b->n; i++) {
 		struct entry *x = &b->v[i];
 		in = in || x->kind == MESSAGE || x->press.decided;
 		out = out || (x->kind != SKIP && x->kind != PRESS);
+		files = files || x->fetch.n;
 		if (x->effect.turn_id.n)
 			up->on_control(up->arg, x->effect.turn_id);
 		if (x->kind == PRESS)
 			telegram_live_answer(b->t, &x->ev, &x->press);
 	}
+	if (files)
+		telegram_files_wake(b->t);
 	if (in)
 		up->on_inbox(up->arg);
 	if (out)
@@ -272,9 +278,7 @@ static int flush(struct batch *b)
 	int rc, last = OK;
 	str who = { 0 };
 
-	if (b->from == b->n)
-		return OK;
-	for (size_t i = b->from; i < b->n && !who.n; i++)
+	for (size_t i = 0; i < b->n && !who.n; i++)
 		who = b->v[i].address;
 	while ((rc = commit_once(b, cursor, &e)) < 0) {
 		if (rc == E_CANCELED || cancel_check(&b->t->stop, NULL) < 0)
@@ -293,17 +297,7 @@ static int flush(struct batch *b)
 	}
 	b->cursor = cursor;
 	announce(b);
-	b->from = b->n;
 	return OK;
-}
-
-/* Is what waits to be committed a part of the same album? */
-static bool same_album(const struct batch *b, const struct entry *x)
-{
-	for (size_t i = b->from; i < b->n; i++)
-		if (x->ev.album.n && str_eq(b->v[i].ev.album, x->ev.album))
-			return true;
-	return false;
 }
 
 int telegram_batch_take(struct telegram *t, str cursor_key, const struct json *updates,
@@ -316,20 +310,13 @@ int telegram_batch_take(struct telegram *t, str cursor_key, const struct json *u
 		.v = NEWN(a, struct entry, updates->n + 1),
 		.cursor = *cursor,
 	};
-	int rc = OK;
 
-	for (const struct json *u = updates->child; u && rc == OK; u = u->next) {
-		struct entry *x = &b.v[b.n];
+	for (const struct json *u = updates->child; u; u = u->next) {
+		struct entry *x = &b.v[b.n++];
 		telegram_update_read(u, t->self.id, a, &x->ev);
-		if (x->ev.media != MEDIA_NONE && !same_album(&b, x))
-			rc = flush(&b);
-		if (rc == OK)
-			rc = judge(&b, x);
-		if (rc == OK)
-			b.n++;
+		judge(&b, x);
 	}
-	if (rc == OK)
-		rc = flush(&b);
+	int rc = flush(&b);
 	*cursor = b.cursor;
 	return rc;
 }

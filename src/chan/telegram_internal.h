@@ -13,7 +13,17 @@
 #define CHANNEL S(TELEGRAM_CHANNEL)
 #define MESSAGE_UNITS 4096 /* Telegram's limit */
 
+#define FETCHERS 3 /* files that are fetched at the same time */
+
 struct telegram_live;
+struct telegram;
+
+struct telegram_fetcher {
+	struct telegram *t;
+	int64_t n; /* which of them */
+	struct thread thread;
+	struct bell bell;
+};
 
 struct telegram {
 	struct channel base;
@@ -28,6 +38,7 @@ struct telegram {
 	struct telegram_self self; /* the poller's; set before the first update */
 	char self_name[64];
 	struct telegram_live *live;
+	struct telegram_fetcher fetchers[FETCHERS];
 };
 
 /* --- telegram_poll.c --- */
@@ -35,16 +46,38 @@ void *telegram_poll_main(void *arg);
 
 /* --- telegram_batch.c: updates become rows --- */
 
-/* Take n updates: rows and *cursor in transactions of one or more updates each.  *cursor is
- * what was committed.  E_CANCELED, E_CORRUPT; other faults are waited out here. */
+/* Take a list of updates: rows and *cursor in one transaction.  *cursor is what was committed.  E_CANCELED, E_CORRUPT; other faults are waited out here. */
 int telegram_batch_take(struct telegram *t, str cursor_key, const struct json *updates,
 			int64_t *cursor, struct arena *a) MUSTUSE;
 
+/* The text of a message within its limit: foreign words give way, not the sender's. */
+str telegram_batch_text(const struct telegram *t, struct arena *a, str foreign, str typed);
+
+/* --- telegram_files.c: rows that wait for their files --- */
+int telegram_files_open(struct telegram *t, struct err *e) MUSTUSE;
+int telegram_files_start(struct telegram *t, struct err *e) MUSTUSE;
+void telegram_files_stop(struct telegram *t); /* the stop token has been fired */
+void telegram_files_close(struct telegram *t);
+void telegram_files_wake(struct telegram *t);
+
 /* --- telegram_media.c: files that come in --- */
 
-/* Fetch the file of ev.  An image: *file, and true.  A text: its words are in *words.  What
- * could not be had is said in *words.  E_CANCELED. */
-int telegram_media_fetch(struct telegram *t, const struct telegram_event *ev, struct arena *a,
+/* What is to be fetched for a message, as its row keeps it. */
+struct telegram_want {
+	int64_t bot, chat, message_id;
+	enum telegram_media media;
+	str file_id;
+	int64_t bytes; /* as stated, 0 unknown */
+	str quoted, typed; /* its words so far */
+};
+str telegram_media_want(struct arena *a, const struct telegram_want *w);
+/* E_PROTO: the row holds something else. */
+int telegram_media_read(struct arena *a, str text, struct telegram_want *w,
+			struct err *e) MUSTUSE;
+
+/* Fetch it.  An image: *file, and true.  A text: its words are in *words.  What could not be
+ * had is said in *words.  E_CANCELED. */
+int telegram_media_fetch(struct telegram *t, const struct telegram_want *w, struct arena *a,
 			 struct attachment *file, bool *have, str *words) MUSTUSE;
 
 /* The type of an image by its first bytes, "" when it is none that models take (pure). */

@@ -14,7 +14,7 @@
 #define IMAGE_MAX ((size_t)8 << 20)
 #define TEXT_MAX ((size_t)1 << 20)
 #define TEXT_SHOWN 60000 /* characters of a text file that are passed on */
-#define FETCH_MS 20000 /* it holds up the messages behind it */
+#define FETCH_MS 30000 /* it holds up what comes behind it in its chat */
 #define TRIES 2
 
 str telegram_media_mime(str data)
@@ -30,14 +30,51 @@ str telegram_media_mime(str data)
 	return S("");
 }
 
-static int fetch_once(struct telegram *t, const struct telegram_event *ev, size_t max,
+str telegram_media_want(struct arena *a, const struct telegram_want *w)
+{
+	struct buf b = buf_in(a, 1 << 20);
+
+	buf_addc(&b, '{');
+	buf_json_member_i64(&b, "bot", w->bot);
+	buf_json_member_i64(&b, "chat", w->chat);
+	buf_json_member_i64(&b, "message_id", w->message_id);
+	buf_json_member(&b, "media", w->media == MEDIA_IMAGE ? S("image") : S("text"));
+	buf_json_member(&b, "file_id", w->file_id);
+	buf_json_member_i64(&b, "bytes", w->bytes);
+	buf_json_member(&b, "quoted", w->quoted);
+	buf_json_member(&b, "typed", w->typed);
+	buf_addc(&b, '}');
+	return buf_str(&b);
+}
+
+int telegram_media_read(struct arena *a, str text, struct telegram_want *w, struct err *e)
+{
+	struct json *v = NULL;
+	int rc = json_read(&v, a, text, e);
+
+	if (rc < 0)
+		return rc;
+	*w = (struct telegram_want){
+		.bot = json_i64(v, "bot", 0),
+		.chat = json_i64(v, "chat", 0),
+		.message_id = json_i64(v, "message_id", 0),
+		.media = str_eq(json_str(v, "media"), S("image")) ? MEDIA_IMAGE : MEDIA_TEXT,
+		.file_id = json_str(v, "file_id"),
+		.bytes = json_i64(v, "bytes", 0),
+		.quoted = json_str(v, "quoted"),
+		.typed = json_str(v, "typed"),
+	};
+	return w->file_id.n ? OK : err_set(e, E_PROTO, "no file is named");
+}
+
+static int fetch_once(struct telegram *t, const struct telegram_want *w, size_t max,
 		      struct arena *a, str *data, struct err *e)
 {
 	struct buf b = buf_in(a, 4096);
 	struct telegram_reply r;
 
 	buf_addc(&b, '{');
-	buf_json_member(&b, "file_id", ev->file_id);
+	buf_json_member(&b, "file_id", w->file_id);
 	r = telegram_do(t, "getFile", &b, FETCH_MS, a, &t->stop);
 	if (r.canceled)
 		return err_set(e, E_CANCELED, "stopped");
@@ -50,20 +87,20 @@ static int fetch_once(struct telegram *t, const struct telegram_event *ev, size_
 				     data, &t->stop, e);
 }
 
-static int fetch(struct telegram *t, const struct telegram_event *ev, size_t max,
-		 struct arena *a, str *data, struct err *e)
+static int fetch(struct telegram *t, const struct telegram_want *w, size_t max, struct arena *a,
+		 str *data, struct err *e)
 {
 	int rc = E_IO;
 
-	if (ev->bytes > (int64_t)max)
+	if (w->bytes > (int64_t)max)
 		return err_set(e, E_LIMIT, "more than %zu bytes", max);
-	for (int i = 0; i < TRIES && (rc == E_IO || rc == E_TIMEOUT); i++)
-		rc = fetch_once(t, ev, max, a, data, e);
+	for (int i = 0; i < TRIES && rc == E_IO; i++)
+		rc = fetch_once(t, w, max, a, data, e);
 	return rc;
 }
 
 /* The name is the event's: the same picture fetched again is the same file. */
-static int keep_image(struct telegram *t, const struct telegram_event *ev, str data,
+static int keep_image(struct telegram *t, const struct telegram_want *w, str data,
 		      struct arena *a, struct attachment *file, struct err *e)
 {
 	str mime = telegram_media_mime(data);
@@ -73,8 +110,8 @@ static int keep_image(struct telegram *t, const struct telegram_event *ev, str d
 		return err_set(e, E_PROTO, "not a picture that can be looked at");
 	*file = (struct attachment){
 		.kind = S("photo"),
-		.file = arena_fmt(a, "telegram_%lld_%lld_%lld.%s", (long long)t->self.id,
-				  (long long)ev->chat, (long long)ev->message_id,
+		.file = arena_fmt(a, "telegram_%lld_%lld_%lld.%s", (long long)w->bot,
+				  (long long)w->chat, (long long)w->message_id,
 				  str_eq(mime, S("image/jpeg")) ? "jpg" : mime.p + 6),
 		.mime = mime,
 		.bytes = (int64_t)data.n,
@@ -95,20 +132,18 @@ static str text_words(struct arena *a, str data)
 			 STRF(telegram_update_quote(a, utf_repair(a, text), TEXT_SHOWN)));
 }
 
-int telegram_media_fetch(struct telegram *t, const struct telegram_event *ev, struct arena *a,
+int telegram_media_fetch(struct telegram *t, const struct telegram_want *w, struct arena *a,
 			 struct attachment *file, bool *have, str *words)
 {
-	bool image = ev->media == MEDIA_IMAGE;
+	bool image = w->media == MEDIA_IMAGE;
 	struct err e = { 0 };
 	str data = { 0 };
 	int rc;
 
 	*have = false;
-	if (ev->media == MEDIA_NONE)
-		return OK;
-	rc = fetch(t, ev, image ? IMAGE_MAX : TEXT_MAX, a, &data, &e);
+	rc = fetch(t, w, image ? IMAGE_MAX : TEXT_MAX, a, &data, &e);
 	if (rc == OK && image)
-		rc = keep_image(t, ev, data, a, file, &e);
+		rc = keep_image(t, w, data, a, file, &e);
 	*have = rc == OK && image;
 	if (rc == OK && !image)
 		*words = text_words(a, data);
@@ -116,11 +151,12 @@ int telegram_media_fetch(struct telegram *t, const struct telegram_event *ev, st
 		return OK;
 	if (rc == E_CANCELED || cancel_check(&t->stop, NULL) < 0)
 		return E_CANCELED;
-	log_warn("telegram.file", "chat=%lld message=%lld err=%.*s", (long long)ev->chat,
-		 (long long)ev->message_id, STRF(log_q(a, str_of(e.msg))));
+	log_warn("telegram.file", "chat=%lld message=%lld err=%.*s", (long long)w->chat,
+		 (long long)w->message_id, STRF(log_q(a, str_of(e.msg))));
 	*words = arena_fmt(a, "[%s could not be loaded: %s]", image ? "a picture" : "it",
 			   rc == E_LIMIT   ? "it is too large"
 			   : rc == E_PROTO ? "it is not of a kind that can be looked at"
+			   : rc == E_FULL  ? "there is no room to keep it"
 					   : "Telegram did not hand it out");
 	return OK;
 }

@@ -24,18 +24,22 @@ static int see_event(struct db *db, str channel, str event, bool *seen, struct e
 	return rc;
 }
 
+int inbox_add_file(struct db *db, int64_t id, const struct attachment *file, struct err *e)
+{
+	return db_run(db,
+		      "INSERT INTO attachments (inbox_id, kind, file, mime, bytes, "
+		      "created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+		      DB_ARGS(db_i64(id), db_text(file->kind), db_text(file->file),
+			      db_text(file->mime), db_i64(file->bytes), db_i64(clock_now_ms())),
+		      NULL, e);
+}
+
 static int add_files(struct db *db, int64_t id, const struct inbox_new *row, struct err *e)
 {
 	int rc = OK;
 
 	for (size_t i = 0; rc == OK && i < row->files_n; i++)
-		rc = db_run(db,
-			    "INSERT INTO attachments (inbox_id, kind, file, mime, bytes, "
-			    "created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-			    DB_ARGS(db_i64(id), db_text(row->files[i].kind),
-				    db_text(row->files[i].file), db_text(row->files[i].mime),
-				    db_i64(row->files[i].bytes), db_i64(clock_now_ms())),
-			    NULL, e);
+		rc = inbox_add_file(db, id, &row->files[i], e);
 	return rc;
 }
 
@@ -94,15 +98,16 @@ int inbox_of_turn(struct tx *tx, str turn_id, bool fresh, struct arena *a,
 	return rc;
 }
 
-/* A further part of an album moves its turn on. */
-static int put_off_album(struct db *db, str session_id, str album, int64_t ready_at_ms,
-			 struct err *e)
+int inbox_album_wait(struct db *db, str session_id, str album, int64_t at_ms, struct err *e)
 {
 	return db_run(db,
-		      "UPDATE inbox SET ready_at_ms = ?3 WHERE session_id = ?1 "
-		      "AND state = 'ready' AND album = ?2",
-		      DB_ARGS(db_text(session_id), db_text(album), db_i64(ready_at_ms)), NULL,
-		      e);
+		      "UPDATE inbox SET ready_at_ms = iif(EXISTS (SELECT 1 FROM inbox p "
+		      "WHERE p.session_id = ?1 AND p.state = 'ready' AND p.album = ?2 "
+		      "AND p.fetch <> ''), ?4, ?3) "
+		      "WHERE session_id = ?1 AND state = 'ready' AND album = ?2",
+		      DB_ARGS(db_text(session_id), db_text(album), db_i64(at_ms),
+			      db_i64(INBOX_FETCHING)),
+		      NULL, e);
 }
 
 /* More rows wait than people expect: said once, until none waits any more. */
@@ -139,24 +144,24 @@ int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, str
 		rc = store_session_ensure(tx, row->channel, row->address, &a, &session, e);
 	if (rc < 0)
 		return rc;
-	int64_t now = clock_now_ms(), ready_at = row->album.n ? now + STORE_ALBUM_MS : 0;
-	if (row->album.n)
-		rc = put_off_album(db, session.id, row->album, ready_at, e);
-	if (rc < 0)
-		return rc;
+	int64_t now = clock_now_ms();
 	rc = db_run(db,
 		    "INSERT INTO inbox (session_id, channel, address, kind, owner, sender, "
-		    "text, meta, reply_to, created_at_ms, album, ready_at_ms) "
-		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+		    "text, meta, reply_to, created_at_ms, album, fetch, ready_at_ms) "
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
 		    DB_ARGS(db_text(session.id), db_text(row->channel), db_text(row->address),
 			    db_text(row->kind), db_text(row->owner), db_text(row->sender),
 			    db_text(row->text), db_text(row->meta), db_text(row->reply_to),
-			    db_i64(now), db_text(row->album), db_i64(ready_at)),
+			    db_i64(now), db_text(row->album), db_text(row->fetch),
+			    db_i64(row->fetch.n ? INBOX_FETCHING : 0)),
 		    NULL, e);
 	if (rc < 0)
 		return rc;
 	*id = sqlite3_last_insert_rowid(db->h);
-	rc = add_files(db, *id, row, e);
+	if (row->album.n)
+		rc = inbox_album_wait(db, session.id, row->album, now + STORE_ALBUM_MS, e);
+	if (rc == OK)
+		rc = add_files(db, *id, row, e);
 	if (rc == OK && row->waiting_max > 0)
 		rc = tell_busy(tx, session.id, row, e);
 	return rc;
@@ -204,8 +209,10 @@ int store_inbox_next_at(struct store *s, int64_t *at_ms, struct err *e)
 		      : db_number(r.db,
 				  "SELECT coalesce(min(ready_at_ms), 0) FROM inbox "
 				  "INDEXED BY inbox_waiting WHERE state = 'ready' "
-				  "AND ready_at_ms > 0 AND ready_at_ms > ?1",
-				  DB_ARGS(db_i64(clock_now_ms())), at_ms, e);
+				  "AND ready_at_ms > 0 AND ready_at_ms > ?1 "
+				  "AND ready_at_ms < ?2",
+				  DB_ARGS(db_i64(clock_now_ms()), db_i64(INBOX_FETCHING)),
+				  at_ms, e);
 }
 
 int store_inbox_open(struct store *s, int64_t *n, struct err *e)

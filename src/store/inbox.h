@@ -36,6 +36,8 @@ struct inbox_new {
 	str album; /* parts with the same one in a session are one turn; "" none */
 	const struct attachment *files;
 	size_t files_n;
+	str fetch; /* what the channel has yet to fetch for it, in its own words; until then the row
+		    * waits, and with it what came after it in its session.  "" nothing */
 	int64_t waiting_max; /* with more ready rows of the session than this the address gets one
 	                      * notice a burst, in the outbox; 0: never */
 };
@@ -43,6 +45,22 @@ struct inbox_new {
 /* Insert one row, and the session when it is new.  *id is 0 when the channel has seen the
  * event before (nothing inserted). */
 int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id,
+		    struct err *e) MUSTUSE;
+
+/* A row that waits for its file. */
+struct inbox_fetch {
+	int64_t id;
+	str fetch; /* as it was given */
+};
+
+/* The oldest one of a channel whose id leaves rest when divided by of: so many threads may
+ * work on them side by side.  E_NOENT. */
+int store_fetch_next(struct store *s, str channel, int64_t rest, int64_t of, struct arena *a,
+		     struct inbox_fetch *out, struct err *e) MUSTUSE;
+
+/* The fetching is over: the row has this text, and the file (NULL: none came), which is on the
+ * disk.  E_NOENT: it was dropped meanwhile, nothing is changed. */
+int store_fetch_end(struct tx *tx, int64_t id, str text, const struct attachment *file,
 		    struct err *e) MUSTUSE;
 
 /* Is the row still ready: neither claimed nor dropped? */

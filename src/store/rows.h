@@ -97,6 +97,16 @@ int approvals_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
 /* --- inbox.c --- */
 
+#define INBOX_FETCHING INT64_MAX /* ready_at_ms of a row that waits for its file */
+
+int inbox_add_file(struct db *db, int64_t id, const struct attachment *file,
+		   struct err *e) MUSTUSE;
+
+/* All parts of an album are complete at the same time: not before at_ms, nor before the last of
+ * their files is there. */
+int inbox_album_wait(struct db *db, str session_id, str album, int64_t at_ms,
+		     struct err *e) MUSTUSE;
+
 /* The rows of a turn with their files; fresh: only those that are in no message yet. */
 int inbox_of_turn(struct tx *tx, str turn_id, bool fresh, struct arena *a,
 		  struct inbox_row **out, size_t *n, struct err *e) MUSTUSE;

@@ -375,10 +375,15 @@ static const char system_rows[] =
 static const char call_owner[] =
 	"ALTER TABLE tool_calls ADD COLUMN owner TEXT NOT NULL DEFAULT '';\n";
 
+static const char inbox_fetch[] =
+	"ALTER TABLE inbox ADD COLUMN fetch TEXT NOT NULL DEFAULT '';\n"
+	"CREATE INDEX inbox_fetch ON inbox (id) WHERE state = 'ready' AND fetch <> '';\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
 	{ 3, "call_owner", call_owner },
+	{ 4, "inbox_fetch", inbox_fetch },
 };
 
 const struct migration *schema_migrations(size_t *n)

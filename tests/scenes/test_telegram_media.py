@@ -7,6 +7,7 @@ import pytest
 
 from fakes.model import Reply
 from fakes.telegram import PNG, person
+from harness.watch import Gate
 
 pytestmark = pytest.mark.concurrency
 
@@ -76,6 +77,58 @@ def test_an_album_is_one_turn_with_its_captions(bot, model):
     kinds = [p["type"] if p["type"] == "image_url" else p["text"] for p in parts(model.last)]
     told = text(model.last)
     assert "before" in told and "after" in told and told.index("before") < told.index("after"), kinds
+
+
+def test_a_download_that_hangs_holds_up_nobody_else(bot, model):
+    """What came before and elsewhere is answered, and so are control words behind it."""
+    other = bot.group()
+    bot.configure(telegram='allow_from: [111]\ngroups: {"*": {require_mention: false}}')
+    hung = bot.fail("file", times=1, hang=True)
+    model.answer(lambda r: Reply("heard " + r.user))
+    bot.run()
+    photo = bot.photo(PNG, "look")
+    bot.wait_confirmed(photo)
+    bot.wait_calls("file")
+    bot.say("behind it")
+    bot.say("elsewhere", other)
+    bot.wait_text("heard elsewhere", other)
+    stop = bot.say("/stop")
+    bot.wait_text("2", seconds=5)       # messages dropped
+    assert bot.messages()[-1].stamps[0] - stop.stamps[0] < 3 and hung.hits == 1
+    bot.say("after")
+    bot.wait_text("heard after")
+    assert not any("look" in str(r.messages) or "behind it" in str(r.messages) for r in model.requests)
+
+
+def test_messages_behind_a_picture_keep_their_order(bot, model):
+    gate = Gate()
+    bot.fail("getFile", gate=gate)
+    model.answer(lambda r: Reply("heard " + re.findall("first|second", text(r))[-1]))
+    bot.run()
+    bot.photo(PNG, "first")
+    second = bot.say("second")
+    bot.wait_confirmed(second)
+    gate.wait_reached()
+    assert not model.requests
+    gate.release()
+    bot.wait_text("heard second")
+    assert bot.seen() == ["heard first", "heard second"] and images(model.requests[0]) == [PNG]
+
+
+def test_a_picture_is_fetched_after_a_death_in_the_middle(bot, gantry, model):
+    bot.fail("file", times=1, hang=True)
+    model.answer(lambda r: Reply("seen %d" % len(images(r))))
+    p = bot.run()
+    photo = bot.photo(PNG, "look")
+    bot.wait_confirmed(photo)
+    bot.wait_calls("file")
+    p.kill()
+    p.wait()
+    gantry.procs.remove(p)
+    assert not bot.seen()
+    bot.run()
+    bot.wait_text("seen 1")
+    assert len(model.requests) == 1
 
 
 def test_a_model_without_eyes_gets_the_words(bot, model):

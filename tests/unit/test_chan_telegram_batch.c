@@ -26,13 +26,17 @@ struct post {
 	struct telegram *t;
 	int64_t cursor;
 	int inboxes, outboxes, controls;
+	struct bell bell;
 };
 
 static const int64_t allowed[] = { 111 };
 
 static void on_inbox(void *arg)
 {
-	((struct post *)arg)->inboxes++;
+	struct post *p = arg;
+
+	p->inboxes++;
+	bell_ring(&p->bell);
 }
 
 static void on_outbox(void *arg)
@@ -90,12 +94,14 @@ static void open_post(struct post *p, void **state, const struct lb_step *steps)
 				     .command = command,
 				     .control = control,
 				     .control_reply = control_reply };
+	ok(p->w, bell_init(&p->bell, &p->w->e));
 	ok(p->w, cancel_init(&p->t->stop, NULL, 0, &p->w->e));
 }
 
 static void close_post(struct post *p)
 {
 	cancel_done(&p->t->stop);
+	bell_done(&p->bell);
 	telegram_close(p->c);
 	if (p->serving) {
 		lb_stop(&p->server);
@@ -113,6 +119,24 @@ static void take(struct post *p, const char *updates)
 	int64_t kept;
 	ok(p->w, store_cursor_get(p->w->s, KEY, &kept, &p->w->e));
 	assert_int_equal(kept, p->cursor);
+}
+
+/* The fetchers work until no row waits for a file any more. */
+static void fetch(struct post *p)
+{
+	static const char waiting[] = "SELECT count(*) FROM inbox WHERE state = 'ready' "
+				      "AND fetch <> ''";
+
+	bell_hear(&p->bell);
+	ok(p->w, telegram_files_start(p->t, &p->w->e));
+	while (world_i64(p->w, waiting)) {
+		ok(p->w, wait_fd(p->bell.fd, POLLIN, clock_mono_ms() + 20000, NULL, &p->w->e));
+		bell_hear(&p->bell);
+	}
+	cancel_fire(&p->t->stop, CANCEL_SHUTDOWN);
+	telegram_files_stop(p->t);
+	cancel_done(&p->t->stop);
+	ok(p->w, cancel_init(&p->t->stop, NULL, 0, &p->w->e));
 }
 
 #define FROM(id) "\"from\":{\"id\":" #id ",\"is_bot\":false,\"first_name\":\"A\"}"
@@ -278,6 +302,11 @@ static void a_picture_is_kept_before_its_row(void **state)
 	take(&p, UPDATE(1, 1, 111,
 			"\"photo\":[{\"file_id\":\"f\",\"file_size\":12}],"
 			"\"caption\":\"look\",\"media_group_id\":\"g\""));
+	assert_int_equal(p.cursor, 2);
+	assert_int_equal(world_i64(p.w, "SELECT count(*) FROM attachments"), 0);
+	assert_int_equal(p.inboxes, 1);
+	fetch(&p);
+	assert_int_equal(p.inboxes, 2);
 	assert_true(
 		str_eq(world_text(p.w, "SELECT text || ' ' || album FROM inbox"), S("look g")));
 	assert_true(str_eq(world_text(p.w, "SELECT kind || ' ' || mime || ' ' || bytes FROM "
@@ -314,6 +343,19 @@ static const struct {
 	  "the sender]\n> a\n> b" },
 };
 
+static void what_comes_with_a_picture_does_not_wait_for_it(void **state)
+{
+	struct post p;
+
+	open_post(&p, state, NULL); /* nobody listens there */
+	take(&p, UPDATE(1, 1, 111, "\"photo\":[{\"file_id\":\"f\"}]") "," UPDATE(
+			 2, 2, 111, "\"text\":\"/status\""));
+	assert_int_equal(p.cursor, 3);
+	assert_int_equal(p.outboxes, 1);
+	assert_int_equal(world_i64(p.w, "SELECT count(*) FROM inbox"), 1);
+	close_post(&p);
+}
+
 static void each_file_leaves_its_words_in_the_message(void **state)
 {
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -338,6 +380,7 @@ static void each_file_leaves_its_words_in_the_message(void **state)
 				       111) ",\"chat\":{\"id\":111,\"type\":\"private\"},%s}}",
 			       i + 1, i + 1, files[i].members)
 			     .p);
+		fetch(&p);
 		str text = world_text(p.w, "SELECT text FROM inbox ORDER BY id DESC LIMIT 1");
 		if (!str_eq(text, str_of(files[i].text)))
 			fail_msg("%s: %.*s", files[i].what, STRF(text));
@@ -380,6 +423,7 @@ int main(void)
 		T(quoted_words_stand_before_the_typed_ones),
 		T(a_group_that_moved_keeps_its_conversation_and_its_rights),
 		T(a_picture_is_kept_before_its_row),
+		T(what_comes_with_a_picture_does_not_wait_for_it),
 		T(each_file_leaves_its_words_in_the_message),
 		cmocka_unit_test(the_kind_of_a_picture_is_known_by_its_first_bytes),
 	};
