@@ -53,6 +53,7 @@ struct send_result {
 	enum send_end end;
 	str remote_id;
 	int64_t retry_after_ms;
+	int64_t all_wait_ms; /* and nothing goes to anyone before */
 	str error;
 	str moved_to; /* the address became this one: it is moved, and the piece sent again */
 };

@@ -137,8 +137,9 @@ void telegram_live_watch(struct telegram *t, str approval_id, int64_t chat, int6
 void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
 			  const struct telegram_press *p);
 
-/* A chat that must be left alone for ms; and for how long it still must, 0 not. */
+/* A chat that must be left alone for ms; and for how long it still must, 0 not.  *all_ms: the
+ * same for every chat there is. */
 void telegram_hold(struct telegram *t, int64_t chat, int64_t ms);
-int64_t telegram_held(struct telegram *t, int64_t chat);
+int64_t telegram_held(struct telegram *t, int64_t chat, int64_t *all_ms);
 
 #endif

@@ -18,6 +18,8 @@
 
 #define BOXES 64 /* as many turns as can run */
 #define HOLDS 64
+#define ALL_AFTER 3 /* chats that must wait at the same time */
+#define ALL_MAX_MS 60000
 #define ANSWERS 32
 #define TYPING_MS 4000
 #define EDIT_MS 1000
@@ -84,6 +86,7 @@ struct telegram_live {
 	int64_t watch_at_ms;
 	struct box box[BOXES];
 	struct hold hold[HOLDS];
+	int64_t all_until_ms; /* the whole bot must wait */
 	struct answer answer[ANSWERS];
 	size_t answers_n;
 	struct notice notice;
@@ -119,15 +122,32 @@ static void unlock(struct telegram_live *l)
 static int64_t held_until(const struct telegram_live *l, int64_t chat)
 {
 	for (size_t i = 0; i < HOLDS; i++)
-		if (l->hold[i].chat == chat)
+		if (l->hold[i].chat == chat && l->hold[i].until_ms > l->all_until_ms)
 			return l->hold[i].until_ms;
-	return 0;
+	return l->all_until_ms;
+}
+
+/* A 429 does not say whether it is meant for the chat or for the bot.  When several chats must
+ * wait at the same time it is the bot: until the first of their waits is over, and so on. */
+static void judge_all(struct telegram_live *l, int64_t now)
+{
+	int64_t first = now + ALL_MAX_MS;
+	size_t n = 0;
+
+	for (size_t i = 0; i < HOLDS; i++) {
+		if (l->hold[i].until_ms <= now)
+			continue;
+		n++;
+		first = l->hold[i].until_ms < first ? l->hold[i].until_ms : first;
+	}
+	if (n >= ALL_AFTER && first > l->all_until_ms)
+		l->all_until_ms = first;
 }
 
 void telegram_hold(struct telegram *t, int64_t chat, int64_t ms)
 {
 	struct telegram_live *l = t->live;
-	int64_t until = clock_mono_ms() + ms;
+	int64_t now = clock_mono_ms(), until = now + ms;
 	size_t at = 0;
 
 	lock(l);
@@ -140,14 +160,19 @@ void telegram_hold(struct telegram *t, int64_t chat, int64_t ms)
 			at = i;
 	if (l->hold[at].chat != chat || l->hold[at].until_ms < until)
 		l->hold[at] = (struct hold){ chat, until };
+	judge_all(l, now);
 	unlock(l);
 }
 
-int64_t telegram_held(struct telegram *t, int64_t chat)
+int64_t telegram_held(struct telegram *t, int64_t chat, int64_t *all_ms)
 {
+	int64_t now = clock_mono_ms();
+
 	lock(t->live);
-	int64_t left = held_until(t->live, chat) - clock_mono_ms();
+	int64_t left = held_until(t->live, chat) - now;
+	int64_t all = t->live->all_until_ms - now;
 	unlock(t->live);
+	*all_ms = all > 0 ? all : 0;
 	return left > 0 ? left : 0;
 }
 

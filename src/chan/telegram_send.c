@@ -233,6 +233,7 @@ static void fate(const struct sending *s, const struct telegram_reply *r, struct
 		break;
 	case TELEGRAM_FLOOD:
 		telegram_hold(s->t, s->chat, r->retry_after_ms);
+		(void)telegram_held(s->t, s->chat, &out->all_wait_ms);
 		out->end = r->retry_after_ms <= FLOOD_MAX_MS ? SEND_RETRY : SEND_DEAD;
 		out->retry_after_ms = r->retry_after_ms;
 		break;
@@ -282,7 +283,7 @@ void telegram_send(struct channel *self, const struct outbox_row *row,
 			     .c = c,
 			     .reply_to = replied(row, piece) };
 	struct telegram_reply r;
-	int64_t held;
+	int64_t held, all;
 
 	if (!telegram_address_read(row->address, &s.chat, &s.thread)) {
 		*out = (struct send_result){ .end = SEND_DEAD,
@@ -290,9 +291,11 @@ void telegram_send(struct channel *self, const struct outbox_row *row,
 		return;
 	}
 	/* For long, then let Telegram say so. */
-	if ((held = telegram_held(s.t, s.chat)) > 0 && held <= FLOOD_MAX_MS) {
+	held = telegram_held(s.t, s.chat, &all);
+	if (held > 0 && held <= FLOOD_MAX_MS) {
 		*out = (struct send_result){ .end = SEND_RETRY,
 					     .retry_after_ms = held,
+					     .all_wait_ms = all,
 					     .error = S("the chat has to wait") };
 		return;
 	}

@@ -172,7 +172,7 @@ static int find_next(struct tx *tx, str channel, str only, struct arena *a,
 		"SELECT " COLUMNS " FROM outbox o WHERE o.channel = ?1 AND o.owner = ?2 "
 		"AND o.state IN ('raw', 'ready') AND o.sender = '' "
 		"AND NOT EXISTS (SELECT 1 FROM outbox_waits w WHERE w.channel = o.channel "
-		"AND w.address = o.address AND w.not_before_at_ms > ?3) "
+		"AND w.address IN (o.address, '') AND w.not_before_at_ms > ?3) "
 		"AND (o.kind <> 'reply' OR NOT EXISTS (SELECT 1 FROM outbox p "
 		"WHERE p.channel = o.channel AND p.address = o.address AND p.kind = 'reply' "
 		"AND p.state IN ('raw', 'ready') AND p.owner = o.owner AND p.id < o.id)) "
@@ -186,14 +186,15 @@ static int find_next(struct tx *tx, str channel, str only, struct arena *a,
 	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing to send");
 }
 
-/* When the first wait of an address with something to send is over; 0: none waits. */
+/* When the first wait of an address with something to send is over, or that of all; 0: none
+ * waits. */
 static int next_wake(struct tx *tx, str channel, str only, int64_t *at_ms, struct err *e)
 {
 	return db_number(tx_db(tx),
 			 "SELECT coalesce(min(w.not_before_at_ms), 0) FROM outbox_waits w "
 			 "WHERE w.channel = ?1 AND w.not_before_at_ms > ?3 AND EXISTS "
 			 "(SELECT 1 FROM outbox o WHERE o.channel = ?1 AND o.owner = ?2 "
-			 "AND o.address = w.address AND o.state IN ('raw', 'ready') "
+			 "AND w.address IN (o.address, '') AND o.state IN ('raw', 'ready') "
 			 "AND o.sender = '')",
 			 DB_ARGS(db_text(channel), db_text(only), db_i64(clock_now_ms())),
 			 at_ms, e);
@@ -354,6 +355,15 @@ int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str rem
 	if (rc < 0)
 		return rc;
 	return row > 0 ? put_off(tx, row, not_before_at_ms, e) : close_if_over(tx, -row, e);
+}
+
+int store_outbox_hold(struct tx *tx, str channel, int64_t not_before_at_ms, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "INSERT INTO outbox_waits (channel, address, not_before_at_ms) "
+		      "VALUES (?1, '', ?2) ON CONFLICT (channel, address) DO UPDATE SET "
+		      "not_before_at_ms = excluded.not_before_at_ms",
+		      DB_ARGS(db_text(channel), db_i64(not_before_at_ms)), NULL, e);
 }
 
 int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e)

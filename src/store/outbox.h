@@ -94,6 +94,10 @@ enum piece_end {
 int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str remote_id,
 		    str error, int64_t not_before_at_ms, struct err *e) MUSTUSE;
 
+/* Nothing of the channel goes out before that time, whatever its address. */
+int store_outbox_hold(struct tx *tx, str channel, int64_t not_before_at_ms,
+		      struct err *e) MUSTUSE;
+
 /* Is a row still in flight here?  Not when its last piece is over, or one was put off. */
 int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e) MUSTUSE;
 

@@ -200,6 +200,27 @@ def test_a_short_flood_wait_is_honoured_and_keeps_the_format(bot, gantry, model)
     assert m.kinds() == ["bold"] and len(sends) == 2 and sends[1].arrived - sends[0].departed >= 1.95
 
 
+def test_a_storm_of_floods_over_many_chats_is_not_hammered(bot, gantry, model):
+    """No answer says that a 429 is meant for the whole bot; that many chats get one does."""
+    chats = range(1001, 1041)
+    gantry.set(TELEGRAM_ALLOWED_USERS=",".join(map(str, chats)))
+    for c in chats:
+        bot.user(c)
+    model.answer(lambda r: Reply("re " + r.user.split("\n")[0]))
+    storm = bot.fail("sendMessage", flood=1, times=None)
+    bot.run()
+    for c in chats:
+        bot.say("m%d" % c, c, c)
+    # Four are on their way at once, then all wait for a second, and so on.
+    sends = [bot.wait_calls("sendMessage", n, 30) for n in range(1, 14)]
+    assert sends[12].arrived - sends[0].arrived >= 2.5, [c.arrived - sends[0].arrived for c in sends]
+    bot.heal()
+    for c in chats:
+        bot.wait_text("re m%d" % c, c, seconds=40)
+        assert bot.seen(c) == ["re m%d" % c]
+    assert storm.hits <= 20
+
+
 def test_a_flood_wait_of_hours_fails_at_once_and_blocks_nobody(bot, model):
     model.reply("first")
     model.reply("second")

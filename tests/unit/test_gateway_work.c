@@ -53,6 +53,7 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	struct desk *d = (struct desk *)((char *)self - offsetof(struct desk, channel));
 	char how = *d->ends ? *d->ends++ : 'o';
 	enum send_end end = how == 'r'   ? SEND_RETRY
+			    : how == 'a' ? SEND_RETRY
 			    : how == 'u' ? SEND_UNKNOWN
 			    : how == 'd' ? SEND_DEAD
 			    : how == 'f' ? SEND_FAULT
@@ -64,6 +65,7 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	*out = (struct send_result){ .end = end,
 				     .remote_id = S("77"),
 				     .retry_after_ms = 60000,
+				     .all_wait_ms = how == 'a' ? 50000 : 0,
 				     .moved_to = how == 'm' ? S("-100") : S(""),
 				     .error = end == SEND_OK ? S("") : S("no luck") };
 }
@@ -440,6 +442,22 @@ static void an_address_that_moved_takes_its_rows_along(void **state)
 	assert_text(text(d, "SELECT new FROM address_moves WHERE old = '-1'"), "-100");
 }
 
+static void a_wait_for_all_holds_the_whole_channel(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake, now = clock_now_ms();
+
+	d->ends = "a";
+	put(d, "1", "reply", "a");
+	put(d, "2", "notice", "b");
+	ok(d->k->w, deliver(d, &wake));
+	assert_int_equal(deliver(d, &wake), E_NOENT);
+	assert_in_range(wake, now + 50000, now + 59000);
+	world_sql(d->k->w, "DELETE FROM outbox_waits WHERE address = ''");
+	deliver_all(d);
+	assert_text(buf_str(&d->sent), "1:aa 2:bo ");
+}
+
 static void a_posted_question_knows_its_message(void **state)
 {
 	struct desk *d = *state;
@@ -574,6 +592,7 @@ int main(void)
 		TEST(a_second_fault_is_final_and_the_rest_goes_on),
 		TEST(the_next_answer_says_that_a_part_may_be_missing),
 		TEST(an_address_that_moved_takes_its_rows_along),
+		TEST(a_wait_for_all_holds_the_whole_channel),
 		TEST(a_posted_question_knows_its_message),
 		TEST(replies_of_an_address_wait_for_each_other_and_for_nobody_else),
 		TEST(a_row_that_cannot_be_rendered_goes_out_as_it_is),

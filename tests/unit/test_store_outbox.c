@@ -178,6 +178,29 @@ static void a_piece_put_off_holds_its_address_until_the_time(void **state)
 	assert_text(next_text(w), "b");
 }
 
+static void a_hold_keeps_everything_of_its_channel_back(void **state)
+{
+	struct world *w = *state;
+	int64_t later = clock_now_ms() + 3600000, wake = -1;
+	struct outbox_row row;
+	struct tx tx = world_begin(w);
+
+	ok(w, store_outbox_hold(&tx, S("other"), later, &w->e));
+	world_commit(w, &tx);
+	(void)add(w, "1", "reply", "a");
+	(void)add(w, "2", "notice", "b");
+	assert_text(next(w, &row, &wake), "a");
+	tx = world_begin(w);
+	ok(w, store_outbox_hold(&tx, S("test"), later, &w->e));
+	world_commit(w, &tx);
+	assert_text(next(w, &row, &wake), "");
+	assert_int_equal(later, wake);
+	tx = world_begin(w);
+	ok(w, store_outbox_hold(&tx, S("test"), 1, &w->e));
+	world_commit(w, &tx);
+	assert_text(next(w, &row, &wake), "b");
+}
+
 static void nothing_to_wait_for_is_told_apart(void **state)
 {
 	struct world *w = *state;
@@ -290,6 +313,7 @@ int main(void)
 		T(everything_of_a_row_and_its_pieces_comes_back),
 		T(a_row_without_pieces_is_done),
 		T(a_piece_put_off_holds_its_address_until_the_time),
+		T(a_hold_keeps_everything_of_its_channel_back),
 		T(nothing_to_wait_for_is_told_apart),
 		T(what_became_of_the_pieces_decides_about_the_row),
 		T(steps_out_of_order_are_refused),
