@@ -89,7 +89,7 @@ struct telegram_press {
 	bool yes, always;
 	str answer; /* what the presser is told */
 	bool decided, edit; /* a verdict was made; the prompt is to say how it ended */
-	str verdict;
+	str verdict; /* "": it says so already, or nothing can be said; its buttons go */
 };
 /* Before the transaction: whose button, and may he? */
 void telegram_press_judge(struct telegram *t, const struct telegram_event *ev, struct arena *a,

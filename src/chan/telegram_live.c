@@ -363,7 +363,6 @@ void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
 	if (p->edit && p->approval.n) {
 		put(x.verdict, sizeof x.verdict, p->verdict);
 		put(x.approval, sizeof x.approval, p->approval);
-		forget_watch(l, p->approval, ev->message_id);
 	}
 	/* When nobody can be told any more, the buttons still say it at the next press. */
 	if (l->answers_n < ANSWERS)
@@ -466,6 +465,17 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 
 /* --- doing ------------------------------------------------------------------------------ */
 
+/* The question says how it ended; else its buttons go at another time. */
+static void show_end(struct telegram *t, const struct answer *x, struct arena *a)
+{
+	if (!telegram_show_verdict(t, x->chat, x->message_id, str_of(x->approval),
+				   str_of(x->verdict), a))
+		return;
+	lock(t->live);
+	forget_watch(t->live, str_of(x->approval), x->message_id);
+	unlock(t->live);
+}
+
 /* Questions that ended without a press: their time was over, or their turn was stopped. */
 static void check_watches(struct telegram *t, struct job *j, struct arena *a)
 {
@@ -473,22 +483,19 @@ static void check_watches(struct telegram *t, struct job *j, struct arena *a)
 		struct answer x = { .chat = j->watch[i].chat,
 				    .message_id = j->watch[i].message_id };
 		struct approval q;
-		int rc =
-			store_approval_get(t->store, str_of(j->watch[i].approval), a, &q, NULL);
+		int64_t all;
+		memcpy(x.approval, j->watch[i].approval, sizeof x.approval);
+		int rc = store_approval_get(t->store, str_of(x.approval), a, &q, NULL);
 		if (rc == OK && q.state == APPROVAL_PENDING)
 			continue;
-		lock(t->live);
-		forget_watch(t->live, str_of(j->watch[i].approval), x.message_id);
-		unlock(t->live);
-		if (rc < 0)
+		if (rc == OK && telegram_held(t, x.chat, &all) > 0)
 			continue;
-		memcpy(x.approval, j->watch[i].approval, sizeof x.approval);
 		put(x.verdict, sizeof x.verdict,
-		    q.state == APPROVAL_EXPIRED  ? S("⌛ No longer valid")
-		    : q.state == APPROVAL_DENIED ? S("❌ Denied")
-						 : S("✅ Approved"));
-		telegram_show_verdict(t, x.chat, x.message_id, str_of(x.approval),
-				      str_of(x.verdict), a);
+		    rc < 0                        ? S("")
+		    : q.state == APPROVAL_EXPIRED ? S("⌛ No longer valid")
+		    : q.state == APPROVAL_DENIED  ? S("❌ Denied")
+						  : S("✅ Approved"));
+		show_end(t, &x, a);
 	}
 }
 
@@ -512,8 +519,7 @@ static void give_answer(struct telegram *t, const struct answer *x, struct arena
 {
 	/* The buttons first: who hears that it counts sees that they are gone. */
 	if (x->approval[0])
-		telegram_show_verdict(t, x->chat, x->message_id, str_of(x->approval),
-				      str_of(x->verdict), a);
+		show_end(t, x, a);
 	telegram_show_answer(t, str_of(x->press_id), str_of(x->text), a);
 }
 

@@ -90,9 +90,10 @@ int telegram_press_decide(struct tx *tx, const struct telegram_event *ev,
 		return OK;
 	case APPROVAL_END_ALREADY:
 		p->answer = arena_fmt(a, "Already decided: %.*s.", STRF(word_of(q.state)));
-		p->verdict = arena_fmt(a, "Decided: %.*s", STRF(word_of(q.state)));
-		/* The message that was decided says so; one from before a restart does not. */
-		p->edit = !str_eq(q.message_id, here);
+		/* The message that was decided says so, and only its buttons may have stayed; one
+		 * from before a restart does not. */
+		if (!str_eq(q.message_id, here))
+			p->verdict = arena_fmt(a, "Decided: %.*s", STRF(word_of(q.state)));
 		return OK;
 	case APPROVAL_END_EXPIRED:
 		p->answer = S("Too late: this question is no longer valid.");

@@ -158,26 +158,41 @@ void telegram_show_answer(struct telegram *t, str press_id, str text, struct are
 		log_debug("telegram.press", "err=%.*s", STRF(log_q(a, r.error)));
 }
 
-void telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
+static void edit_verdict(struct buf *b, const struct approval *q, str verdict, struct arena *a,
+			 struct err *e)
+{
+	struct piece_new *v;
+	size_t n;
+
+	if (telegram_render_approval(a, q, &v, &n, e) < 0)
+		return;
+	buf_json_member(b, "text",
+			arena_fmt(a, "%.*s\n<b>%.*s</b>", STRF(v[n - 1].body),
+				  STRF(telegram_html(a, verdict))));
+	buf_json_member(b, "parse_mode", S("HTML"));
+}
+
+bool telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
 			   str approval_id, str verdict, struct arena *a)
 {
 	struct buf b = telegram_params(a, chat, 0);
 	struct telegram_reply r;
-	struct piece_new *v;
 	struct approval q;
-	size_t n;
+	struct err e = { 0 };
 
-	if (store_approval_get(t->store, approval_id, a, &q, NULL) < 0 ||
-	    telegram_render_approval(a, &q, &v, &n, NULL) < 0)
-		return;
 	buf_json_member_i64(&b, "message_id", message_id);
-	buf_json_member(&b, "text",
-			arena_fmt(a, "%.*s\n<b>%.*s</b>", STRF(v[n - 1].body),
-				  STRF(telegram_html(a, verdict))));
-	buf_json_member(&b, "parse_mode", S("HTML"));
-	r = telegram_do(t, "editMessageText", &b, CALL_MS, a, &t->stop);
-	if (r.end != TELEGRAM_OK && r.end != TELEGRAM_SAME)
-		log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
+	if (verdict.n && store_approval_get(t->store, approval_id, a, &q, &e) == OK)
+		edit_verdict(&b, &q, verdict, a, &e);
+	if (e.code < 0)
+		return false;
+	r = telegram_do(t, verdict.n ? "editMessageText" : "editMessageReplyMarkup", &b,
+			CALL_MS, a, &t->stop);
+	flooded(t, chat, &r);
+	if (r.end == TELEGRAM_OK || r.end == TELEGRAM_SAME)
+		return true;
+	log_warn("telegram.question", "err=%.*s", STRF(log_q(a, r.error)));
+	return r.end == TELEGRAM_REFUSED || r.end == TELEGRAM_MARKUP ||
+	       r.end == TELEGRAM_MIGRATED;
 }
 
 int64_t telegram_owner_chat(const struct telegram *t)

@@ -34,8 +34,9 @@ int64_t telegram_owner_chat(const struct telegram *t);
 void telegram_show_notice(struct telegram *t, int64_t chat, int64_t thread, str text,
 			  struct arena *a);
 
-/* A question, now without buttons and with how it ended. */
-void telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
+/* A question, now without buttons and with how it ended (verdict "": just without them).  False:
+ * it did not work, and may work later. */
+bool telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
 			   str approval_id, str verdict, struct arena *a);
 
 #endif

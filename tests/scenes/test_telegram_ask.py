@@ -132,6 +132,32 @@ def test_a_question_nobody_answers_expires(bot, model, mcp, gantry):
     assert mcp.ledger_lines() == [] and re.search("(?i)expire|time", model.last.results[0])
 
 
+def test_buttons_that_could_not_be_removed_go_later(bot, gantry, mcp, asked):
+    """The decision counts at once; that the prompt cannot be edited costs only the time until it can."""
+    prompt = asked()
+    bot.fail("editMessageText", http=502, times=2)
+    answered(bot, bot.press(prompt, "Yes"))
+    bot.wait_text("^finished$")
+    bot.board.wait(lambda: not prompt.buttons, "the buttons to go", None, bot.view)
+    assert mcp.ledger_lines() == ["bought"] and "Approved" in prompt.text
+
+
+def test_a_press_on_a_decided_question_is_told_so_and_its_buttons_go(bot, gantry, mcp, asked):
+    """A death between the decision and the edit leaves the buttons there."""
+    prompt = asked()
+    bot.fail("editMessageText", hang=True)
+    bot.press(prompt, "Yes")
+    bot.wait_calls("editMessageText")
+    asked.proc.kill()
+    asked.proc.wait(20)
+    bot.run()
+    bot.wait_text("^finished$")
+    assert prompt.buttons
+    assert re.search("(?i)already decided: approved", answered(bot, bot.press(prompt, "No")))
+    bot.board.wait(lambda: not prompt.buttons, "the buttons to go", None, bot.view)
+    assert mcp.ledger_lines() == ["bought"]
+
+
 def test_always_is_exactly_this_and_survives(bot, model, mcp, asked):
     prompt = asked(label="same")
     label, _ = prompt.buttons[2]
