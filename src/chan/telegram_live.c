@@ -7,6 +7,7 @@
  *
  * One lock guards the mailboxes, the holds and the answers; it is never held across a call.
  */
+#include "chan/telegram_hold.h"
 #include "chan/telegram_internal.h"
 #include "chan/telegram_show.h"
 
@@ -17,9 +18,6 @@
 #include <string.h>
 
 #define BOXES 64 /* as many turns as can run */
-#define HOLDS 64
-#define ALL_AFTER 3 /* chats that must wait at the same time */
-#define ALL_MAX_MS 60000
 #define ANSWERS 32
 #define TYPING_MS 4000
 #define EDIT_MS 1000
@@ -47,10 +45,6 @@ struct box {
 	int faults;
 	int64_t message_id; /* that shows it, 0 none yet */
 	int64_t typing_at_ms, edit_at_ms; /* not before (monotonic) */
-};
-
-struct hold {
-	int64_t chat, until_ms;
 };
 
 struct answer {
@@ -85,8 +79,7 @@ struct telegram_live {
 	size_t watches_n;
 	int64_t watch_at_ms;
 	struct box box[BOXES];
-	struct hold hold[HOLDS];
-	int64_t all_until_ms; /* the whole bot must wait */
+	struct telegram_holds holds;
 	struct answer answer[ANSWERS];
 	size_t answers_n;
 	struct notice notice;
@@ -119,49 +112,13 @@ static void unlock(struct telegram_live *l)
 
 /* --- holds ------------------------------------------------------------------------------ */
 
-static int64_t held_until(const struct telegram_live *l, int64_t chat)
-{
-	for (size_t i = 0; i < HOLDS; i++)
-		if (l->hold[i].chat == chat && l->hold[i].until_ms > l->all_until_ms)
-			return l->hold[i].until_ms;
-	return l->all_until_ms;
-}
-
-/* A 429 does not say whether it is meant for the chat or for the bot.  When several chats must
- * wait at the same time it is the bot: until the first of their waits is over, and so on. */
-static void judge_all(struct telegram_live *l, int64_t now)
-{
-	int64_t first = now + ALL_MAX_MS;
-	size_t n = 0;
-
-	for (size_t i = 0; i < HOLDS; i++) {
-		if (l->hold[i].until_ms <= now)
-			continue;
-		n++;
-		first = l->hold[i].until_ms < first ? l->hold[i].until_ms : first;
-	}
-	if (n >= ALL_AFTER && first > l->all_until_ms)
-		l->all_until_ms = first;
-}
-
 void telegram_hold(struct telegram *t, int64_t chat, int64_t ms)
 {
-	struct telegram_live *l = t->live;
-	int64_t now = clock_mono_ms(), until = now + ms;
-	size_t at = 0;
+	int64_t now = clock_mono_ms();
 
-	lock(l);
-	/* Its own place, else that of the one that is over first. */
-	for (size_t i = 0; i < HOLDS; i++)
-		if (l->hold[i].until_ms < l->hold[at].until_ms)
-			at = i;
-	for (size_t i = 0; i < HOLDS; i++)
-		if (l->hold[i].chat == chat)
-			at = i;
-	if (l->hold[at].chat != chat || l->hold[at].until_ms < until)
-		l->hold[at] = (struct hold){ chat, until };
-	judge_all(l, now);
-	unlock(l);
+	lock(t->live);
+	telegram_holds_add(&t->live->holds, chat, now, now + ms);
+	unlock(t->live);
 }
 
 int64_t telegram_held(struct telegram *t, int64_t chat, int64_t *all_ms)
@@ -169,8 +126,8 @@ int64_t telegram_held(struct telegram *t, int64_t chat, int64_t *all_ms)
 	int64_t now = clock_mono_ms();
 
 	lock(t->live);
-	int64_t left = held_until(t->live, chat) - now;
-	int64_t all = t->live->all_until_ms - now;
+	int64_t left = telegram_holds_until(&t->live->holds, chat) - now;
+	int64_t all = t->live->holds.all_until_ms - now;
 	unlock(t->live);
 	*all_ms = all > 0 ? all : 0;
 	return left > 0 ? left : 0;
@@ -390,7 +347,7 @@ void telegram_live_notice(struct channel *self, str address, str text)
 /* No sooner may the chat be written to. */
 static int64_t chat_free_at(const struct telegram_live *l, const struct box *b)
 {
-	int64_t at = held_until(l, b->chat);
+	int64_t at = telegram_holds_until(&l->holds, b->chat);
 
 	for (size_t i = 0; i < BOXES; i++)
 		if (l->box[i].turn[0] && l->box[i].chat == b->chat && l->box[i].edit_at_ms > at)
@@ -418,7 +375,7 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 		memmove(l->answer, l->answer + 1, --l->answers_n * sizeof *l->answer);
 		return;
 	}
-	if (l->notice.chat && held_until(l, l->notice.chat) <= now) {
+	if (l->notice.chat && telegram_holds_until(&l->holds, l->notice.chat) <= now) {
 		j->kind = JOB_NOTICE;
 		j->notice = l->notice;
 		l->notice.chat = 0;
@@ -433,15 +390,15 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 	}
 	if (l->watches_n)
 		*until = l->watch_at_ms;
-	if (l->notice.chat && held_until(l, l->notice.chat) < *until)
-		*until = held_until(l, l->notice.chat);
+	if (l->notice.chat && telegram_holds_until(&l->holds, l->notice.chat) < *until)
+		*until = telegram_holds_until(&l->holds, l->notice.chat);
 	for (size_t i = 0; i < BOXES; i++) {
 		struct box *b = &l->box[i];
 		int64_t edit_at, typing_at;
 		if (!b->turn[0] || b->over || b->faults > FAULTS_MAX)
 			continue;
 		edit_at = chat_free_at(l, b);
-		typing_at = held_until(l, b->chat);
+		typing_at = telegram_holds_until(&l->holds, b->chat);
 		typing_at = typing_at > b->typing_at_ms ? typing_at : b->typing_at_ms;
 		if (b->fresh && edit_at <= now)
 			take_text(b, j, a);
@@ -538,7 +495,7 @@ static void settle(struct telegram_live *l, const struct job *j, bool failed)
 		/* Having to wait is no fault. */
 		if (!failed)
 			b->faults = 0;
-		else if (held_until(l, b->chat) <= now)
+		else if (telegram_holds_until(&l->holds, b->chat) <= now)
 			b->faults++;
 		/* What was not taken is shown next time, with what came since. */
 		b->fresh = b->fresh || failed;

@@ -184,44 +184,6 @@ static void a_press_is_answered(void **state)
 	free_stage(&s);
 }
 
-static void the_longest_wait_of_a_chat_counts(void **state)
-{
-	struct stage s;
-	int64_t all;
-
-	open_stage(&s, state, NULL, 0);
-	telegram_hold(s.t, 5, 60000);
-	telegram_hold(s.t, 5, 1000);
-	assert_in_range(telegram_held(s.t, 5, &all), 50000, 60000);
-	assert_int_equal(telegram_held(s.t, 6, &all), 0);
-	/* More chats than places: those that wait longest are kept. */
-	for (int64_t chat = 100; chat < 200; chat++)
-		telegram_hold(s.t, chat, 1000);
-	assert_in_range(telegram_held(s.t, 5, &all), 50000, 60000);
-	close_stage(&s);
-	free_stage(&s);
-}
-
-static void several_chats_that_must_wait_hold_the_whole_bot(void **state)
-{
-	struct stage s;
-	int64_t all = -1;
-
-	open_stage(&s, state, NULL, 0);
-	telegram_hold(s.t, 1, 50000);
-	telegram_hold(s.t, 2, 40000);
-	telegram_hold(s.t, 2, 40000);
-	assert_int_equal(telegram_held(s.t, 9, &all), 0);
-	assert_int_equal(all, 0);
-	telegram_hold(s.t, 3, 30000);
-	/* Until the first of them may be tried again. */
-	assert_in_range(telegram_held(s.t, 9, &all), 20000, 30000);
-	assert_in_range(all, 20000, 30000);
-	assert_in_range(telegram_held(s.t, 1, &all), 40000, 50000);
-	close_stage(&s);
-	free_stage(&s);
-}
-
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -231,8 +193,6 @@ int main(void)
 		T(a_first_message_that_comes_too_late_is_taken_back),
 		T(nothing_is_shown_of_a_turn_that_ended),
 		T(a_press_is_answered),
-		T(the_longest_wait_of_a_chat_counts),
-		T(several_chats_that_must_wait_hold_the_whole_bot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
