@@ -92,7 +92,6 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 		.tools = r->landing ? S("[]") : r->tools_json,
 		.finish = error ? S("") : str_of(finish_word(reply->finish)),
 		.error = error ? arena_dup(r->a, str_of(error)) : S(""),
-		.est_tokens = r->est_tokens,
 		.prompt_tokens = error ? -1 : reply->usage.prompt,
 		.completion_tokens = error ? -1 : reply->usage.completion,
 		.cached_tokens = error ? -1 : reply->usage.cached,
@@ -102,10 +101,10 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 	};
 }
 
-static void count_usage(struct run *r, const struct model_reply *reply)
+static void count_usage(struct run *r, const struct model_reply *reply, int64_t sent_est)
 {
 	const struct model_usage *u = &reply->usage;
-	int64_t prompt = u->prompt >= 0 ? u->prompt : r->est_tokens;
+	int64_t prompt = u->prompt >= 0 ? u->prompt : sent_est;
 	int64_t completion = u->completion >= 0 ? u->completion : text_tokens(reply->wire);
 
 	r->tokens += prompt + completion;
@@ -313,7 +312,7 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 	}
 	if (rc < 0)
 		return rc;
-	count_usage(r, &reply);
+	count_usage(r, &reply, prompt_tokens(msgs, n) + r->set_tokens);
 	log_info("model.call", "round=%lld ms=%lld calls=%zu chars=%zu finish=%s",
 		 (long long)r->round + 1, (long long)ms, reply.calls_n, reply.text.n,
 		 finish_word(reply.finish));

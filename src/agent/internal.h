@@ -46,7 +46,4 @@ void agent_snapshot_put(struct agent *ag, struct snapshot *s);
 void agent_perf_add(struct agent *ag, struct perf *p); /* sets p->number */
 str agent_perf_text(struct agent *ag, struct arena *a);
 
-/* tokens.c: what a request of the conversation is made of, for /tokens. */
-str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *a);
-
 #endif

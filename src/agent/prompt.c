@@ -287,3 +287,67 @@ int64_t prompt_tokens(const struct model_msg *msgs, size_t n)
 		sum += text_tokens(msgs[i].wire);
 	return sum;
 }
+
+int64_t prompt_collapse_at(const struct message *rows, size_t n, int64_t fresh_from,
+			   size_t most, size_t keep)
+{
+	size_t whole = 0;
+
+	for (size_t i = 0; i < n; i++)
+		whole += str_eq(rows[i].role, S("tool")) && !rows[i].collapsed;
+	if (whole <= most)
+		return 0;
+	size_t drop = whole - keep;
+	int64_t at = 0;
+	for (size_t i = 0; i < n && drop; i++) {
+		if (!str_eq(rows[i].role, S("tool")) || rows[i].collapsed)
+			continue;
+		if (rows[i].seq >= fresh_from)
+			break; /* the model has not seen it yet */
+		at = rows[i].seq;
+		drop--;
+	}
+	return at;
+}
+
+static int64_t row_tokens(const struct message *m)
+{
+	if (m->collapsed && str_eq(m->role, S("tool")))
+		return 16;
+	return text_tokens(m->wire) + (m->collapsed ? 0 : text_tokens(m->context));
+}
+
+int64_t prompt_rows_tokens(const struct message *rows, size_t n)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += row_tokens(&rows[i]);
+	return sum;
+}
+
+int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current,
+		      const struct prompt_budget *budget)
+{
+	int64_t tokens = budget->fixed, messages = 0, turns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		tokens += row_tokens(&rows[i]);
+		messages += rows[i].seq < current;
+		turns += str_eq(rows[i].role, S("user")) && rows[i].seq < current;
+	}
+	if (tokens <= budget->max_tokens && messages <= budget->max_messages &&
+	    (budget->max_turns == 0 || turns <= budget->max_turns))
+		return 0;
+	for (size_t i = 0; i < n && rows[i].seq < current; i++) {
+		bool starts = i == 0 || !str_eq(rows[i].turn_id, rows[i - 1].turn_id);
+		if (starts && i && tokens <= budget->max_tokens / 2 &&
+		    messages <= budget->max_messages / 2 &&
+		    (budget->max_turns == 0 || turns <= budget->max_turns / 2))
+			return rows[i].seq;
+		tokens -= row_tokens(&rows[i]);
+		messages--;
+		turns -= str_eq(rows[i].role, S("user"));
+	}
+	return current;
+}

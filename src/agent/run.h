@@ -9,7 +9,6 @@
 
 #include "agent/internal.h"
 #include "agent/prompt.h"
-#include "store/model_call.h"
 
 /* Why tools are withheld from the last request of a turn. */
 enum landing {
@@ -49,9 +48,6 @@ struct run {
 
 	int64_t round; /* of the last assistant message */
 	int64_t tokens; /* used by this turn, as reported or estimated */
-	int64_t est_tokens; /* of the request that is about to be sent */
-	int64_t tokens_permille; /* how the model counts, against our estimates */
-	int64_t fold_to; /* the history is getting full: where it should begin; 0 not yet */
 	int64_t started_ms; /* monotonic */
 	enum landing landing;
 	bool nudged;

@@ -85,10 +85,7 @@ static int prepare(struct run *r, struct err *e)
 	r->issuer = model_issuer(ag->opt.model);
 	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,
 			      &r->quirks.context_window, e);
-	if (rc < 0 ||
-	    (rc = store_tokens_permille(ag->opt.store, r->issuer, &r->tokens_permille, e)) <
-		    0 ||
-	    (rc = run_images(r, e)) < 0)
+	if (rc < 0 || (rc = run_images(r, e)) < 0)
 		return rc;
 	rc = store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
 			   &r->history, &r->history_n, e);

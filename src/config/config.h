@@ -77,6 +77,12 @@ struct policy_cfg {
 	const struct policy_rule *rules; /* globs on published names */
 	size_t n;
 	int64_t approval_timeout_ms;
+	str mode; /* for command lines: approval, auto */
+	bool deny_builtin;
+	struct str_list deny, allow; /* patterns */
+	str auto_model; /* of the classifier, "" the agent's */
+	struct str_list confirm_on; /* kinds of risk that a person decides about */
+	str destructive; /* allow, ask, deny: tools that say so of themselves */
 };
 
 struct gateway_cfg {

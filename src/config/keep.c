@@ -50,6 +50,12 @@ static void copy_rules(struct arena *a, struct policy_cfg *to)
 	for (size_t i = 0; i < to->n; i++) {
 		copy[i] = to->rules[i];
 		copy[i].tool = arena_dup(a, copy[i].tool);
+		struct policy_arg *args = NEWN(a, struct policy_arg, copy[i].args_n + 1);
+		for (size_t k = 0; k < copy[i].args_n; k++) {
+			args[k].name = arena_dup(a, copy[i].args[k].name);
+			args[k].pattern = arena_dup(a, copy[i].args[k].pattern);
+		}
+		copy[i].args = args;
 	}
 	to->rules = copy;
 }

@@ -115,8 +115,10 @@ static void check_tools(struct loader *l)
 {
 	str shell = config_setting(l, "tools.exec.shell")->text;
 
-	if (str_eq(config_setting(l, "tools.exec.mode")->text, S("off")))
+	if (str_eq(config_setting(l, "tools.exec.mode")->text, S("off"))) {
 		l->set[option_find(S("tools.exec.enabled"))].text = S("false");
+		l->c->exec.enabled = false;
+	}
 	l->c->mcp.manifest_optional = !is_set(l, "mcp.manifest");
 	if (!config_wanted(l, CONFIG_TOOLS))
 		return;

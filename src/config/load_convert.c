@@ -272,6 +272,7 @@ static str list(struct loader *l, const struct option *o, const struct input *in
 	str *v = NEWN(l->keep, str, max + 1);
 	int64_t *ids = NEWN(l->keep, int64_t, max + 1);
 	struct buf shown = buf_in(l->keep, 1 << 20);
+	const struct yaml *at = in->node; /* of what is wrong */
 	const char *why = items ? NULL : "must be a list, as in [one, two]";
 
 	buf_addc(&shown, '[');
@@ -284,12 +285,13 @@ static str list(struct loader *l, const struct option *o, const struct input *in
 		if (why || !s.n)
 			continue;
 		why = element(l, o, in, s, n, &v[n], &ids[n]);
+		at = in->node ? item : NULL;
 		s = o->type == OPT_IDS ? s : value_yaml(l->a, v[n]);
 		buf_fmt(&shown, "%s%.*s", n++ ? ", " : "", STRF(s));
 	}
 	buf_addc(&shown, ']');
 	if (why)
-		refuse(l, in, why);
+		problem_add(l->p, at, in->name, "%s", why);
 	else
 		keep_list(l, o, v, ids, n);
 	return buf_str(&shown);

@@ -144,6 +144,11 @@ static str roots(struct loader *l)
 	return one_path(l, l->c->agent.workspace);
 }
 
+static str deny_builtin(struct loader *l)
+{
+	return yes_no(l->c->policy.deny.n == 0);
+}
+
 static str exec_cwd(struct loader *l)
 {
 	return l->c->agent.workspace;
@@ -164,6 +169,7 @@ static const struct {
 	{ "tools.web_fetch.enabled", web_enabled },
 	{ "tools.exec.enabled", exec_enabled },
 	{ "tools.exec.cwd", exec_cwd },
+	{ "tools.exec.deny_builtin", deny_builtin },
 	{ "mcp.manifest", manifest },
 };
 

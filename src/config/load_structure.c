@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/value.h"
+#include "text/regex.h"
 
 /* What a member of a map may be called. */
 struct members {
@@ -71,10 +72,35 @@ static void flow(struct buf *b, const struct yaml *y)
 
 /* --- policy.rules ------------------------------------------------------------------- */
 
+/* {NAME: PATTERN} */
+static void rule_args(struct loader *l, const struct input *in, const struct yaml *map,
+		      enum policy_verdict verdict, struct policy_rule *out)
+{
+	struct policy_arg *v = NEWN(l->keep, struct policy_arg, map->n + 1);
+	struct err e;
+
+	if (map->kind != YAML_MAP) {
+		refuse(l, in, map, "args", "must be a map of argument names and patterns");
+		return;
+	}
+	for (const struct yaml *m = map->child; m; m = m->next) {
+		str pattern = m->kind == YAML_SCALAR && !m->null ? m->text : S("");
+		if (!pattern.n)
+			refuse(l, in, m, "args",
+			       "must be a map of argument names and patterns");
+		else if (regex_check(pattern, verdict != VERDICT_ALLOW, &e) < 0)
+			refuse(l, in, m, "args",
+			       arena_fmt(l->a, "is no regular expression: %s", e.msg).p);
+		v[out->args_n].name = arena_dup(l->keep, m->key);
+		v[out->args_n++].pattern = arena_dup(l->keep, pattern);
+	}
+	out->args = v;
+}
+
 static void rules(struct loader *l, const struct option *o, const struct input *in,
 		  const struct yaml *root)
 {
-	static const struct members may = { { "tool", "action" } };
+	static const struct members may = { { "tool", "action", "args" } };
 	struct policy_rule *out = NEWN(l->keep, struct policy_rule, root->n + 1);
 	struct policy_cfg *cfg = (struct policy_cfg *)((char *)l->c + o->at);
 	size_t n = 0;
@@ -92,9 +118,13 @@ static void rules(struct loader *l, const struct option *o, const struct input *
 			continue;
 		}
 		out[n].tool = arena_dup(l->keep, tool);
-		out[n++].verdict = str_eq(word, S("allow")) ? VERDICT_ALLOW
-				   : str_eq(word, S("ask")) ? VERDICT_ASK
-							    : VERDICT_DENY;
+		out[n].verdict = str_eq(word, S("allow")) ? VERDICT_ALLOW
+				 : str_eq(word, S("ask")) ? VERDICT_ASK
+							  : VERDICT_DENY;
+		const struct yaml *args = yaml_get(r, S("args"));
+		if (args && !args->null)
+			rule_args(l, in, args, out[n].verdict, &out[n]);
+		n++;
 	}
 	cfg->rules = out;
 	cfg->n = n;

@@ -228,8 +228,9 @@ const struct option options[] = {
 		  "port. Everything else must be on the public Internet; a proxy is never used." },
 	{ "tools.exec.enabled", NULL, OPT_BOOL, .need = CONFIG_TOOLS, DEF2(NULL, "true"),
 	  AT(exec.enabled), .help = "exec. Env mode: `exec` in `TOOLS`." },
-	{ "tools.exec.mode", NULL, OPT_WORD, OPT_LATER, CONFIG_TOOLS, DEF("approval"),
-	  .words = "approval auto off", .help = "Who decides about a command that no rule "
+	{ "tools.exec.mode", NULL, OPT_WORD, .need = CONFIG_TOOLS, DEF("approval"),
+	  .words = "approval auto off", AT(policy.mode),
+	  .help = "Who decides about a command that no rule "
 		  "decides: a person, a classifier; `off` switches the tool off." },
 	{ "tools.exec.shell", NULL, OPT_STRS, .need = CONFIG_TOOLS, DEF(""), AT(exec.shell),
 	  .help = "Shell and its flags, to which the command is added; empty: `/bin/bash -lc`, "
@@ -245,16 +246,19 @@ const struct option options[] = {
 	{ "tools.exec.approval_timeout", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("5m"),
 	  RANGE(1, 7 * 24 * HOUR), AT(policy.approval_timeout_ms),
 	  .help = "How long a question to the owner waits for its answer." },
-	{ "tools.exec.deny_builtin", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
-	  .help = "Use the built-in deny rules; unset: unless `tools.exec.deny` has any." },
-	{ "tools.exec.deny", NULL, OPT_REGEXES, OPT_LATER, CONFIG_TOOLS, DEF(""),
-	  .help = "Regular expressions of commands that are always refused." },
-	{ "tools.exec.allow", NULL, OPT_REGEXES, OPT_LATER, CONFIG_TOOLS, DEF(""),
-	  .help = "Regular expressions of commands that need no question." },
-	{ "tools.exec.auto.model", NULL, OPT_STR, OPT_LATER, CONFIG_TOOLS,
+	{ "tools.exec.deny", NULL, OPT_REGEXES, .need = CONFIG_TOOLS, DEF(""),
+	  AT(policy.deny), .help = "Regular expressions of commands that are always refused: the "
+		  "line, and each command in it." },
+	{ "tools.exec.deny_builtin", NULL, OPT_BOOL, .need = CONFIG_TOOLS,
+	  AT(policy.deny_builtin), .help = "Use the built-in deny rules (`gantry policy list`); "
+		  "unset: unless `tools.exec.deny` has any." },
+	{ "tools.exec.allow", NULL, OPT_REGEXES, .need = CONFIG_TOOLS, DEF(""),
+	  AT(policy.allow), .help = "Regular expressions of commands that need no question. Every "
+		  "command of a line must be allowed; `gantry policy test` says why one is not." },
+	{ "tools.exec.auto.model", NULL, OPT_STR, .need = CONFIG_TOOLS, AT(policy.auto_model),
 	  .help = "Model of the classifier; unset: `agent.model`." },
-	{ "tools.exec.auto.confirm_on", NULL, OPT_STRS, OPT_LATER, CONFIG_TOOLS,
-	  DEF("destructive,privileged,network,secret_access"),
+	{ "tools.exec.auto.confirm_on", NULL, OPT_STRS, .need = CONFIG_TOOLS,
+	  DEF("destructive,privileged,network,secret_access"), AT(policy.confirm_on),
 	  .help = "Kinds of risk the classifier leaves to a person." },
 	{ "tools.exec.sandbox.profile", NULL, OPT_WORD, .need = CONFIG_TOOLS,
 	  DEF2("strict", "compat"), .words = "strict compat off", AT(exec.sandbox.profile),
@@ -315,8 +319,13 @@ const struct option options[] = {
 	  .help = "Largest message of a server, in bytes." },
 
 	{ "policy.rules", NULL, OPT_RULES, .need = CONFIG_TOOLS, DEF("[]"), AT(policy),
-	  .help = "List of `{tool: GLOB, action: allow|ask|deny}`; the first that matches the "
-		  "tool's name decides, none: allow." },
+	  .help = "List of `{tool: GLOB, args: {NAME: REGEX}, action: allow|ask|deny}`; the "
+		  "first that matches the tool's name and, where given, its arguments decides, "
+		  "none: allow. For exec, allow leaves the decision to `tools.exec`." },
+	{ "policy.destructive", NULL, OPT_WORD, .need = CONFIG_TOOLS, DEF("allow"),
+	  .words = "allow ask deny", AT(policy.destructive),
+	  .help = "What becomes of tools of MCP servers that no rule speaks of and that do not "
+		  "say of themselves that they destroy nothing (`destructiveHint`)." },
 
 	{ "memory.enabled", "MEMORY_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
 	  DEF2("true", "false"), .help = "Remember across sessions." },

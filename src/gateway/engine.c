@@ -102,8 +102,6 @@ static int open_tools(struct engine *g, struct err *e)
 		.exec = &g->cfg->exec,
 		.child_env = config_child_env(&g->arena, g->cfg, g->env, true, NULL, 0),
 		.box = config_sandbox(&g->arena, g->cfg, g->env, &g->cfg->exec.sandbox, S("")),
-		.web = &g->cfg->web,
-		.http = &g->cfg->http,
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.workspace = g->cfg->agent.workspace,

@@ -1,6 +1,5 @@
 /*
- * policy/rules: may this tool run?  Pure: rules by tool-name glob, the first that matches
- * decides; none: allow.
+ * policy/rules: rules as somebody wrote them, in plain data.
  */
 #ifndef POLICY_RULES_H
 #define POLICY_RULES_H
@@ -9,13 +8,16 @@
 
 enum policy_verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
 
+/* An argument of a call, and what it must look like. */
+struct policy_arg {
+	str name, pattern;
+};
+
 struct policy_rule {
 	str tool; /* glob */
 	enum policy_verdict verdict;
+	const struct policy_arg *args; /* all must match */
+	size_t args_n;
 };
-
-/* *rule is the glob that decided, "" when none did. */
-enum policy_verdict policy_decide(const struct policy_rule *rules, size_t n, str tool,
-				  str *rule);
 
 #endif

@@ -1,24 +1,99 @@
 /*
- * PCRE2, in one place.
+ * PCRE2, in one place.  Its own limit on work starts anew at every place of the text where a
+ * match may begin, so the work is counted here: a callout stands before each item of a
+ * pattern.
  */
 #include "text/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-int regex_check(str pattern, bool dot_all, struct err *e)
+#define WORK_MAX 120000 /* a few milliseconds */
+#define STEP 16 /* bytes that are passed over for the price of an item */
+#define DEPTH_MAX 5000
+#define HEAP_KIB 4096
+
+static pcre2_code *compile(str pattern, bool dot_all, uint32_t more, struct err *e)
 {
-	uint32_t flags = PCRE2_UTF | (dot_all ? PCRE2_DOTALL : 0);
+	uint32_t flags = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY |
+			 PCRE2_NEVER_BACKSLASH_C | (dot_all ? PCRE2_DOTALL : 0) | more;
 	PCRE2_SIZE at;
 	int code;
 	pcre2_code *re = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n,
 				       flags, &code, &at, NULL);
 	char why[128];
 
-	if (re) {
-		pcre2_code_free(re);
-		return OK;
-	}
+	if (re)
+		return re;
 	(void)pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof(why));
-	return err_set(e, E_INVAL, "%s, at character %zu", why, (size_t)at + 1);
+	(void)err_set(e, E_INVAL, "%s, at character %zu", why, (size_t)at + 1);
+	return NULL;
+}
+
+int regex_check(str pattern, bool dot_all, struct err *e)
+{
+	pcre2_code *re = compile(pattern, dot_all, 0, e);
+
+	pcre2_code_free(re);
+	return re ? OK : E_INVAL;
+}
+
+/* A regex is the library's own. */
+static pcre2_code *code_of(const struct regex *re)
+{
+	union {
+		const struct regex *in;
+		pcre2_code *out;
+	} as = { .in = re };
+
+	return as.out;
+}
+
+int regex_open(struct regex **out, str pattern, bool dot_all, struct err *e)
+{
+	pcre2_code *re = compile(pattern, dot_all, PCRE2_AUTO_CALLOUT, e);
+
+	if (!re)
+		return E_INVAL;
+	*out = (struct regex *)re;
+	return OK;
+}
+
+void regex_close(struct regex *re)
+{
+	pcre2_code_free(code_of(re));
+}
+
+struct work {
+	size_t done, last;
+};
+
+static int count(pcre2_callout_block *block, void *arg)
+{
+	struct work *w = arg;
+	size_t at = block->current_position;
+
+	w->done += 1 + (at > w->last ? at - w->last : w->last - at) / STEP;
+	w->last = at;
+	return w->done > WORK_MAX ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+enum regex_found regex_find(const struct regex *re, str text)
+{
+	struct work work = { 0 };
+	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+	pcre2_match_context *context = pcre2_match_context_create(NULL);
+	int rc = PCRE2_ERROR_NOMEMORY;
+
+	if (data && context) {
+		(void)pcre2_set_callout(context, count, &work);
+		(void)pcre2_set_match_limit(context, WORK_MAX);
+		(void)pcre2_set_depth_limit(context, DEPTH_MAX);
+		(void)pcre2_set_heap_limit(context, HEAP_KIB);
+		rc = pcre2_match(code_of(re), (PCRE2_SPTR)(text.p ? text.p : ""), text.n, 0, 0,
+				 data, context);
+	}
+	pcre2_match_context_free(context);
+	pcre2_match_data_free(data);
+	return rc >= 0 ? REGEX_YES : rc == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_GIVEN_UP;
 }

@@ -8,6 +8,7 @@
 #include "text/sha256.h"
 #include "text/text.h"
 
+#define REASON_MAX 300
 #define DISPLAY_MAX 3500 /* bytes; more cannot be reviewed on a telephone */
 
 /* Secrets out first: a shape that is made visible may be one no more. */
@@ -32,7 +33,7 @@ bool tools_question(const struct tools *t, const struct tool_spec *spec, struct 
 	*ask = (struct approval_ask){
 		.tool = spec->name,
 		.display = display_of(t, call->args, a),
-		.reason = arena_fmt(a, "rule \"%.*s\" asks", STRF(call->rule)),
+		.reason = text_line(a, display_of(t, call->reason, a), REASON_MAX),
 		.timeout_ms = t->opt.policy ? t->opt.policy->approval_timeout_ms : 0,
 	};
 	if (ask->display.n <= max)

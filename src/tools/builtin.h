@@ -15,7 +15,6 @@
 struct tool_env {
 	const struct tools_opt *opt;
 	struct beneath files; /* what the file tools may touch */
-	struct http_pool *web; /* for web_fetch, NULL none */
 };
 
 struct tool {
@@ -29,8 +28,7 @@ struct tool {
 		   struct tool_result *out, const struct cancel *c, struct err *e);
 };
 
-extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_web_fetch,
-	tool_exec;
+extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
 
 /* The built-in tools as a source: env is borrowed for its life. */
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env);

@@ -73,16 +73,6 @@ static int check_args(struct call *call, struct arena *a, struct err *e)
 	return rc;
 }
 
-/* Nobody runs a command line unasked because no rule speaks of it. */
-static enum policy_verdict decide(const struct policy_cfg *policy, const struct tool_spec *spec,
-				  str *rule)
-{
-	enum policy_verdict v = policy_decide(policy ? policy->rules : NULL,
-					      policy ? policy->n : 0, spec->name, rule);
-
-	return spec->shell && v == VERDICT_ALLOW ? VERDICT_ASK : v;
-}
-
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a)
 {
@@ -106,13 +96,17 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 					    "error: the arguments of %.*s must be one JSON "
 					    "object: %s",
 					    STRF(spec->name), why.msg));
-	switch (decide(t->opt.policy, spec, &call->rule)) {
+	struct policy_decision d;
+	tools_judge(t, spec, call, a, &d);
+	call->rule = d.rule;
+	call->reason = d.reason;
+	switch (d.verdict) {
 	case VERDICT_DENY:
 		return close_call(call, CALL_DENIED, "deny",
 				  arena_fmt(a,
-					    "error: refused permanently by rule \"%.*s\"; do "
-					    "not try it again",
-					    STRF(call->rule)));
+					    "error: refused permanently by rule \"%.*s\" "
+					    "(%.*s); do not try it again",
+					    STRF(call->rule), STRF(d.reason)));
 	case VERDICT_ASK:
 		if (t->opt.granted &&
 		    t->opt.granted(t->opt.granted_arg, call->name, tools_hash(t, call, a))) {

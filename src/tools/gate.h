@@ -4,6 +4,7 @@
 #ifndef TOOLS_GATE_H
 #define TOOLS_GATE_H
 
+#include "policy/policy.h"
 #include "tools/builtin.h"
 
 /* Lives in its own arena. */
@@ -12,6 +13,11 @@ struct tools {
 	struct tools_opt opt;
 	struct tool_env env;
 	struct tool_source builtin;
+	struct policy *policy;
 };
+
+/* What the policy says to a call whose arguments are an object. */
+void tools_judge(const struct tools *t, const struct tool_spec *spec, const struct call *call,
+		 struct arena *a, struct policy_decision *out);
 
 #endif

@@ -10,7 +10,10 @@
 #define OBJECT_MAX ((size_t)16 << 20)
 
 static const struct tool *const registry[] = {
-	&tool_read_file, &tool_write_file, &tool_list_dir, &tool_web_fetch, &tool_exec,
+	&tool_read_file,
+	&tool_write_file,
+	&tool_list_dir,
+	&tool_exec,
 };
 
 static void list(const struct tool_source *self, struct arena *a,

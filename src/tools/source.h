@@ -18,6 +18,7 @@ struct tool_spec {
 	bool safe; /* may be repeated after a crash: it only reads, or its effect is one commit
 		    * with its result */
 	bool shell; /* args.command is a command line: judged as one, asked about by default */
+	bool destructive; /* by its own account */
 	bool own_cap; /* bounds its own result: not cut to tool_result_max_chars */
 	const struct tool_source *source;
 	const void *impl; /* the source's own */

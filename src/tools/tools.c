@@ -5,35 +5,18 @@
 #include "tools/builtin.h"
 #include "tools/gate.h"
 
-#include "os/http.h"
-
 #include <stdlib.h>
-
-/* Handles of its own: no connection of the model's is used for a page. */
-static int open_web(struct http_pool **out, const struct tools_opt *opt, struct err *e)
-{
-	struct http_opt web = {
-		.ca_file = opt->http ? opt->http->ca_file.p : NULL,
-		.user_agent = "gantry",
-	};
-
-	return http_pool_open(out, &web, e);
-}
 
 int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 {
 	struct arena a = { 0 };
-	struct http_pool *web = NULL;
 	int rc = tools_fs_enabled(opt) ? beneath_supported(e) : OK;
 
-	if (rc == OK && opt->web && opt->web->enabled)
-		rc = open_web(&web, opt, e);
 	if (rc < 0)
 		return rc;
 	struct tools *t = NEW(&a, struct tools);
 	t->opt = *opt;
 	t->env.opt = &t->opt;
-	t->env.web = web;
 	t->env.files = (struct beneath){
 		.roots = &t->opt.workspace,
 		.n = t->opt.workspace.n > 0,
@@ -47,6 +30,10 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 		t->env.files.n = opt->fs->roots.n;
 	}
 	tools_builtin_source(&t->builtin, &t->env);
+	if ((rc = tools_policy(&t->policy, opt, e)) < 0) {
+		arena_free(&a);
+		return rc;
+	}
 	t->arena = a;
 	*out = t;
 	return OK;
@@ -56,7 +43,7 @@ void tools_close(struct tools *t)
 {
 	if (!t)
 		return;
-	http_pool_close(t->env.web);
+	policy_close(t->policy);
 	/* t lives in its own arena. */
 	struct arena a = t->arena;
 	arena_free(&a);

@@ -23,8 +23,6 @@ struct tools_opt {
 	const struct exec_cfg *exec; /* NULL: no exec, nor without child_env */
 	const char *const *child_env; /* whole environment of commands */
 	const struct sandbox *box; /* of commands; NULL: none */
-	const struct web_cfg *web; /* NULL: no web_fetch; else http too */
-	const struct http_cfg *http; /* of it the CA file counts; web_fetch uses no proxy */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	str workspace; /* where the file tools work when fs->roots is empty */
@@ -42,6 +40,11 @@ struct tools_opt {
 };
 
 struct tools;
+struct policy;
+
+/* The policy that a gate with these options has; policy_close() is the caller's.  E_INVAL a
+ * pattern is none. */
+int tools_policy(struct policy **out, const struct tools_opt *opt, struct err *e) MUSTUSE;
 
 /* opt is copied; what it points to is borrowed.  E_IO: this kernel cannot keep the file
  * tools below their roots. */

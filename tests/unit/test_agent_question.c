@@ -17,7 +17,7 @@ static struct agent_world *parked(void **state, const char *calls)
 {
 	struct agent_world *k = *state;
 
-	k->rules[0] = (struct policy_rule){ S("echo"), VERDICT_ASK };
+	k->rules[0] = (struct policy_rule){ .tool = S("echo"), .verdict = VERDICT_ASK };
 	k->cfg.policy.n = 1;
 	k->cfg.policy.approval_timeout_ms = 3600000;
 	k->io.parks = true;
@@ -178,7 +178,7 @@ static void what_is_too_long_to_read_is_not_asked(void **state)
 	struct agent_world *k = *state;
 	struct buf b = buf_in(&k->w->a, 1 << 20);
 
-	k->rules[0] = (struct policy_rule){ S("echo"), VERDICT_ASK };
+	k->rules[0] = (struct policy_rule){ .tool = S("echo"), .verdict = VERDICT_ASK };
 	k->cfg.policy.n = 1;
 	k->io.parks = true;
 	buf_add(&b, S("c:echo {\"a\":\""));

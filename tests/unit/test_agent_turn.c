@@ -293,7 +293,7 @@ static void a_call_runs_only_when_rules_and_people_allow_it(void **state)
 		const struct asked *c = &asks[i];
 		struct agent_world *k;
 		(void)agent_world_setup((void **)&k);
-		k->rules[0] = (struct policy_rule){ S("echo"), c->rule };
+		k->rules[0] = (struct policy_rule){ .tool = S("echo"), .verdict = c->rule };
 		k->cfg.policy.n = 1;
 		k->answers = c->answers;
 		aw_says(k, "c:echo {}");
@@ -314,7 +314,7 @@ static void without_an_approver_nothing_that_asks_runs(void **state)
 {
 	struct agent_world *k = *state;
 
-	k->rules[0] = (struct policy_rule){ S("*"), VERDICT_ASK };
+	k->rules[0] = (struct policy_rule){ .tool = S("*"), .verdict = VERDICT_ASK };
 	k->cfg.policy.n = 1;
 	k->io.approver = NULL;
 	aw_says(k, "c:echo {}");
@@ -483,7 +483,8 @@ static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
 		(void)agent_world_setup((void **)&k);
 		print_message("  %s\n", c->says[0]);
 		k->why = c->why;
-		k->rules[0] = (struct policy_rule){ S("grow"), VERDICT_DENY };
+		k->rules[0] =
+			(struct policy_rule){ .tool = S("grow"), .verdict = VERDICT_DENY };
 		k->cfg.policy.n = 1;
 		for (int n = 0; c->says[n]; n++)
 			if (c->says[n][0] == '*')

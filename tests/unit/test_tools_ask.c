@@ -44,7 +44,7 @@ static struct tools *open_tools(enum policy_verdict action, const str *hash,
 				 .granted_arg = (void *)hash };
 	struct tools *t;
 
-	rule = (struct policy_rule){ S("mail__*"), action };
+	rule = (struct policy_rule){ .tool = S("mail__*"), .verdict = action };
 	assert_int_equal(tools_open(&t, &opt, NULL), OK);
 	return t;
 }

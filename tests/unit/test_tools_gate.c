@@ -201,8 +201,8 @@ static void an_unknown_name_is_answered_and_a_mistaken_one_repaired(void **state
 }
 
 static const struct policy_rule rules[] = {
-	{ S("a__*"), VERDICT_DENY },
-	{ S("z__*"), VERDICT_ASK },
+	{ .tool = S("a__*"), .verdict = VERDICT_DENY },
+	{ .tool = S("z__*"), .verdict = VERDICT_ASK },
 };
 static const struct policy_cfg policy = { rules, 2, .approval_timeout_ms = 90000 };
 

@@ -1,0 +1,87 @@
+/*
+ * policy/shell_internal: what the files of the lexer share.
+ */
+#ifndef POLICY_SHELL_INTERNAL_H
+#define POLICY_SHELL_INTERNAL_H
+
+#include "base/buf.h"
+#include "policy/shell.h"
+
+#define HERES_MAX 16
+
+/* What a byte of a word's text comes from. */
+#define MARK_PLAIN 'p'
+#define MARK_QUOTED 'q'
+#define MARK_EXPANSION 'x'
+
+struct here {
+	struct shell_redir *redir;
+	str end;
+	bool quoted, tabs; /* no expansions in it; leading tabs go */
+};
+
+/* Where a list may end. */
+enum {
+	END_TEXT = 1,
+	END_PAREN = 2,
+	END_BRACE = 4,
+	END_THEN = 8,
+	END_ELIF = 16,
+	END_ELSE = 32,
+	END_FI = 64,
+	END_DO = 128,
+	END_DONE = 256,
+	END_ESAC = 512,
+	END_CASE = 1024, /* ;; */
+};
+
+struct lexer {
+	struct arena *a;
+	str in;
+	size_t at;
+	unsigned depth;
+	size_t words_n;
+	struct shell_line *out;
+	struct shell_cmd **tail;
+	struct buf ops;
+	struct here heres[HERES_MAX];
+	size_t heres_n;
+	bool fed; /* of the pipeline being read */
+	size_t feeder;
+	str function;
+	str marks; /* of the last word: for each byte of its text one of MARK_* */
+};
+
+/* The character i ahead, 0 at the end. */
+char lex_peek(const struct lexer *s, size_t i);
+bool lex_trouble(struct lexer *s, const char *why); /* false */
+bool lex_name_char(char c, bool first);
+void lex_blanks(struct lexer *s); /* blanks and continued lines */
+bool lex_meta(char c); /* ends a word */
+
+/* Take n characters as an operator. */
+void lex_op(struct lexer *s, size_t n);
+
+/* Blanks, newlines and comments between commands; *newline is set behind a line's end. */
+void lex_space(struct lexer *s, bool *newline);
+
+/* How long the redirection operator here is, its number included; 0: none is here. */
+size_t lex_redirection(const struct lexer *s, size_t *digits);
+bool lex_redirect(struct lexer *s, size_t n, size_t digits, struct shell_cmd *cmd);
+
+/* One word, if one begins here. */
+bool lex_word(struct lexer *s, struct shell_word *w);
+
+/* Expansions in text that is read as if between double quotes. */
+void lex_expansions(struct lexer *s, str text);
+
+/* ((...)), the place being behind the two parentheses; false when it is none. */
+bool lex_arithmetic(struct lexer *s);
+
+/* A list up to one of these ends; which one, 0 after trouble. */
+unsigned lex_list(struct lexer *s, unsigned ends);
+
+/* The words that braces make of the word read last. */
+struct shell_word *lex_braces(struct lexer *s, const struct shell_word *w, size_t *n);
+
+#endif

@@ -1,0 +1,460 @@
+/*
+ * Words of a command line: quotes, escapes and expansions.  What is inside of an expansion
+ * that runs commands is read as a list of its own.
+ */
+#include "policy/shell_internal.h"
+
+#include "base/utf.h"
+
+#include <string.h>
+
+struct making {
+	struct buf text, marks;
+	struct shell_word *w;
+};
+
+static void put(struct making *m, char c, char mark)
+{
+	buf_addc(&m->text, c);
+	buf_addc(&m->marks, mark);
+}
+
+/* An expansion stands as it is written. */
+static void put_expansion(struct lexer *s, struct making *m, size_t from, bool quoted)
+{
+	m->w->leading |= m->text.n == 0;
+	m->w->dynamic = true;
+	m->w->split |= !quoted;
+	for (size_t i = from; i < s->at; i++)
+		put(m, s->in.p[i], MARK_EXPANSION);
+}
+
+char lex_peek(const struct lexer *s, size_t i)
+{
+	return s->at + i < s->in.n ? s->in.p[s->at + i] : 0;
+}
+
+bool lex_trouble(struct lexer *s, const char *why)
+{
+	if (!s->out->trouble)
+		s->out->trouble = why;
+	return false;
+}
+
+bool lex_name_char(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       (!first && c >= '0' && c <= '9');
+}
+
+bool lex_meta(char c)
+{
+	switch (c) {
+	case 0:
+	case ' ':
+	case '\t':
+	case '\n':
+	case ';':
+	case '|':
+	case '&':
+	case '(':
+	case ')':
+	case '<':
+	case '>':
+		return true;
+	default:
+		return false;
+	}
+}
+
+void lex_blanks(struct lexer *s)
+{
+	for (;;) {
+		char c = lex_peek(s, 0);
+		if (c == ' ' || c == '\t')
+			s->at++;
+		else if (c == '\\' && lex_peek(s, 1) == '\n')
+			s->at += 2;
+		else
+			return;
+	}
+}
+
+/* The list between parentheses, the first of which was passed. */
+static void nested(struct lexer *s)
+{
+	bool fed = s->fed;
+	size_t feeder = s->feeder;
+
+	if (s->depth >= SHELL_DEPTH_MAX) {
+		(void)lex_trouble(s, "it is nested too deep");
+		return;
+	}
+	s->depth++;
+	s->out->substitution = true;
+	(void)lex_list(s, END_PAREN);
+	s->depth--;
+	s->fed = fed;
+	s->feeder = feeder;
+}
+
+static void pass(struct lexer *s);
+
+/* Read another text for a while. */
+static void inside(struct lexer *s, str text, bool commands)
+{
+	str in = s->in;
+	size_t at = s->at;
+	bool fed = s->fed;
+	size_t feeder = s->feeder, heres_n = s->heres_n;
+
+	if (s->depth >= SHELL_DEPTH_MAX) {
+		(void)lex_trouble(s, "it is nested too deep");
+		return;
+	}
+	s->in = text;
+	s->at = 0;
+	s->depth++;
+	s->heres_n = 0;
+	if (commands)
+		(void)lex_list(s, END_TEXT);
+	while (!commands && s->at < s->in.n)
+		pass(s);
+	s->depth--;
+	s->in = in;
+	s->at = at;
+	s->fed = fed;
+	s->feeder = feeder;
+	s->heres_n = heres_n;
+}
+
+/* Between double quotes a backslash also protects those. */
+static void backtick(struct lexer *s, bool quoted)
+{
+	struct buf b = buf_in(s->a, SHELL_MAX);
+
+	s->out->substitution = true;
+	buf_addc(&s->ops, '`');
+	for (s->at++; lex_peek(s, 0) != '`'; s->at++) {
+		char c = lex_peek(s, 0), next = lex_peek(s, 1);
+		if (s->at >= s->in.n) {
+			(void)lex_trouble(s, "a backtick is not closed");
+			break;
+		}
+		if (c == '\\' &&
+		    (next == '`' || next == '\\' || next == '$' || (quoted && next == '"')))
+			c = s->in.p[++s->at];
+		buf_addc(&b, c);
+	}
+	s->at += s->at < s->in.n;
+	inside(s, buf_str(&b), true);
+	buf_addc(&s->ops, '`');
+}
+
+static void dollar(struct lexer *s);
+
+/* The next character of text that is read for its expansions only. */
+static void pass(struct lexer *s)
+{
+	char c = lex_peek(s, 0);
+
+	if (c == '$')
+		dollar(s);
+	else if (c == '`')
+		backtick(s, false);
+	else
+		s->at += c == '\\' && s->at + 1 < s->in.n ? 2 : 1;
+}
+
+void lex_expansions(struct lexer *s, str text)
+{
+	inside(s, text, false);
+}
+
+bool lex_arithmetic(struct lexer *s)
+{
+	size_t from = s->at;
+	int open = 0;
+
+	while (s->at < s->in.n) {
+		char c = lex_peek(s, 0);
+		if (c == ')' && open == 0)
+			break;
+		if (c == '\'' || c == '"')
+			return !lex_trouble(s, "quotes are in arithmetic");
+		open += (c == '(') - (c == ')');
+		/* A name's value is computed again, and may hold a substitution. */
+		if (lex_name_char(c, true))
+			s->out->substitution = true;
+		pass(s);
+	}
+	if (lex_peek(s, 0) == ')' && lex_peek(s, 1) == ')') {
+		s->at += 2;
+		return true;
+	}
+	s->at = from;
+	return false;
+}
+
+/* ${...}: anything but a plain use of a value can run what that value says. */
+static void parameter(struct lexer *s)
+{
+	size_t from = s->at += 2;
+	int open = 1;
+
+	if (lex_peek(s, 0) == '!')
+		s->out->substitution = true;
+	while (s->at < s->in.n && open > 0) {
+		char c = lex_peek(s, 0), before = s->in.p[s->at - 1];
+		/* What quotes mean here depends on what is around. */
+		if (c == '\'' || c == '"')
+			(void)lex_trouble(s, "quotes are in an expansion");
+		open += (c == '{') - (c == '}');
+		if ((c == '@' && s->at > from && lex_peek(s, 1) != ']') ||
+		    (before == '[' && c != '@' && c != '*' && !(c >= '0' && c <= '9')) ||
+		    (before == ':' && lex_name_char(c, true)))
+			s->out->substitution = true;
+		pass(s);
+	}
+	if (open > 0)
+		(void)lex_trouble(s, "a brace after a dollar is not closed");
+}
+
+/* $ and what belongs to it; a lone one is passed over. */
+static void dollar(struct lexer *s)
+{
+	char c = lex_peek(s, 1);
+
+	if (c == '(' && lex_peek(s, 2) == '(') {
+		size_t from = s->at;
+		s->at += 3;
+		if (lex_arithmetic(s))
+			return;
+		s->at = from;
+	}
+	if (c == '(') {
+		s->at += 2;
+		buf_add(&s->ops, S("$("));
+		nested(s);
+	} else if (c == '{') {
+		parameter(s);
+	} else if (c == '[') {
+		s->out->substitution = true;
+		for (s->at += 2; s->at < s->in.n && lex_peek(s, 0) != ']';)
+			pass(s);
+		s->at += s->at < s->in.n;
+	} else if (lex_name_char(c, true)) {
+		for (s->at++; lex_name_char(lex_peek(s, 0), false); s->at++)
+			;
+	} else if (c && strchr("@*#?$!-0123456789", c)) {
+		s->at += 2;
+	} else {
+		s->at++;
+	}
+}
+
+/* An expansion in a word, or a dollar that stands for itself. */
+static void expansion(struct lexer *s, struct making *m, bool quoted)
+{
+	size_t from = s->at, no = s->out->n;
+
+	if (lex_peek(s, 0) == '`')
+		backtick(s, quoted);
+	else
+		dollar(s);
+	if (s->at == from + 1) {
+		put(m, '$', quoted ? MARK_QUOTED : MARK_PLAIN);
+		return;
+	}
+	if (s->out->n > no) {
+		if (m->w->sub_to == 0)
+			m->w->sub_from = no;
+		m->w->sub_to = s->out->n;
+	}
+	put_expansion(s, m, from, quoted);
+}
+
+static uint32_t digits(struct lexer *s, int most, uint32_t base)
+{
+	uint32_t v = 0;
+
+	for (int i = 0; i < most; i++, s->at++) {
+		int d = str_hex(lex_peek(s, 0));
+		if (d < 0 || (uint32_t)d >= base)
+			break;
+		v = v * base + (uint32_t)d;
+	}
+	return v;
+}
+
+/* The escapes of $'...': at the character after the backslash. */
+static void ansi_escape(struct lexer *s, struct making *m)
+{
+	static const char from[] = "abeEfnrtv", to[] = "\a\b\033\033\f\n\r\t\v";
+	char c = lex_peek(s, 0), out[4];
+	const char *simple = c ? strchr(from, c) : NULL;
+	uint32_t v;
+
+	if (simple) {
+		s->at++;
+		put(m, to[simple - from], MARK_QUOTED);
+		return;
+	}
+	if (c >= '0' && c <= '7') {
+		put(m, (char)digits(s, 3, 8), MARK_QUOTED);
+		return;
+	}
+	if (c == 'x' || c == 'u' || c == 'U') {
+		s->at++;
+		v = digits(s, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16);
+		size_t n = 1;
+		if (c == 'x')
+			out[0] = (char)v;
+		else
+			n = utf_put(out,
+				    v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? 0xfffd : v);
+		for (size_t i = 0; i < n; i++)
+			put(m, out[i], MARK_QUOTED);
+		return;
+	}
+	if (c == 'c') {
+		put(m, (char)(lex_peek(s, 1) & 0x1f), MARK_QUOTED);
+		s->at += 2;
+		return;
+	}
+	if (!strchr("\\'\"?", c))
+		put(m, '\\', MARK_QUOTED);
+	put(m, c, MARK_QUOTED);
+	s->at++;
+}
+
+static void ansi(struct lexer *s, struct making *m)
+{
+	for (s->at += 2; lex_peek(s, 0) != '\'';) {
+		if (s->at >= s->in.n) {
+			(void)lex_trouble(s, "a quote is not closed");
+			return;
+		}
+		if (lex_peek(s, 0) == '\\' && s->at + 1 < s->in.n) {
+			s->at++;
+			ansi_escape(s, m);
+		} else {
+			put(m, s->in.p[s->at++], MARK_QUOTED);
+		}
+	}
+	s->at++;
+}
+
+static void single(struct lexer *s, struct making *m)
+{
+	for (s->at++; lex_peek(s, 0) != '\''; s->at++) {
+		if (s->at >= s->in.n) {
+			(void)lex_trouble(s, "a quote is not closed");
+			return;
+		}
+		put(m, s->in.p[s->at], MARK_QUOTED);
+	}
+	s->at++;
+}
+
+static void doubled(struct lexer *s, struct making *m)
+{
+	for (s->at++; lex_peek(s, 0) != '"';) {
+		char c = lex_peek(s, 0), next = lex_peek(s, 1);
+		if (s->at >= s->in.n) {
+			(void)lex_trouble(s, "a quote is not closed");
+			return;
+		}
+		if (c == '$' || c == '`') {
+			expansion(s, m, true);
+			continue;
+		}
+		if (c == '\\' && next == '\n') {
+			s->at += 2;
+			continue;
+		}
+		if (c == '\\' && next && strchr("$`\"\\", next))
+			c = s->in.p[++s->at];
+		put(m, c, MARK_QUOTED);
+		s->at++;
+	}
+	s->at++;
+}
+
+/* $IFS outside of quotes ends a word like a blank does. */
+static size_t ifs(const struct lexer *s)
+{
+	str rest = str_sub(s->in, s->at, s->in.n);
+
+	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, 4), false))
+		return 4;
+	if (str_starts(rest, S("${IFS}")))
+		return 6;
+	if (str_starts(rest, S("${IFS%")) && str_has(rest, S("}")))
+		return str_find(rest, S("}")) + 1;
+	return 0;
+}
+
+/* One piece of a word; false: the word ends here. */
+static bool piece(struct lexer *s, struct making *m)
+{
+	char c = lex_peek(s, 0), next = lex_peek(s, 1);
+	size_t blank;
+
+	if ((c == '<' || c == '>') && next == '(' && m->text.n == 0) {
+		size_t from = s->at, no = s->out->n;
+		s->at += 2;
+		buf_addc(&s->ops, c);
+		buf_addc(&s->ops, '(');
+		nested(s);
+		m->w->sub_from = no;
+		m->w->sub_to = s->out->n;
+		put_expansion(s, m, from, true);
+		return true;
+	}
+	if (lex_meta(c) && s->at < s->in.n && c)
+		return false;
+	if (s->at >= s->in.n)
+		return false;
+	if (c == '$' && (blank = ifs(s))) {
+		s->at += blank;
+		s->out->substitution = true;
+		return m->text.n == 0;
+	}
+	if (c == '\'' || c == '"' || (c == '$' && (next == '\'' || next == '"'))) {
+		m->w->quoted = true;
+		s->at += c == '$' && next == '"';
+		(c == '$' && next == '\'' ? ansi : c == '\'' ? single : doubled)(s, m);
+	} else if (c == '$' || c == '`') {
+		expansion(s, m, false);
+	} else if (c == '\\') {
+		m->w->quoted = true;
+		if (next != '\n')
+			put(m, next ? next : c, MARK_QUOTED);
+		s->at += next ? 2 : 1;
+	} else {
+		m->w->glob |= c == '*' || c == '?' || c == '[';
+		put(m, c, MARK_PLAIN);
+		s->at++;
+	}
+	return true;
+}
+
+bool lex_word(struct lexer *s, struct shell_word *w)
+{
+	struct making m = { .text = buf_in(s->a, SHELL_MAX), .w = w };
+	size_t from = s->at;
+
+	m.marks = buf_in(s->a, SHELL_MAX);
+	*w = (struct shell_word){ 0 };
+	while (!s->out->trouble && piece(s, &m))
+		;
+	if (s->at == from || (m.text.n == 0 && !w->quoted))
+		return false;
+	if (++s->words_n > SHELL_WORDS_MAX)
+		return lex_trouble(s, "it has too many words");
+	w->text = buf_str(&m.text);
+	w->raw = str_sub(s->in, from, s->at);
+	s->marks = buf_str(&m.marks);
+	return true;
+}
