@@ -40,14 +40,13 @@
 	 CLONE_NEWPID | CLONE_NEWNET)
 #define NEWTIME 0x80u /* in clone(2) part of the signal's number, so only for unshare(2) */
 #define SET_ID 06000
-#define ADDRESS_MIN 16 /* the least length of an IPv4 or IPv6 address; netlink has 12 */
 #define CODE_MAX 512
 
 /* The filter of port, beside those of a sandbox. */
 #define NO_PORT (1u << 16)
 #define NO_TRUNCATE (1u << 17)
 
-enum when { ALWAYS, ARG_HAS, ARG_IS, ARG_IS_NOT, ARG_FROM };
+enum when { ALWAYS, ARG_HAS, ARG_IS, ARG_IS_NOT };
 
 struct refusal {
 	unsigned flags; /* for a filter that has any of these */
@@ -145,11 +144,11 @@ static const struct refusal refusals[] = {
 	{ OWN, SYS_lchown, EPERM, .when = ALWAYS },
 	{ OWN, SYS_chmod, EPERM, ARG_HAS, 1, SET_ID },
 #endif
-	/* A port of our own.  Netlink, which libc asks about addresses, binds a shorter one. */
+	/* A port of our own.  Not bind(2): some C libraries bind the socket they ask a name server
+	 * with.  That of TCP is Landlock's. */
 	{ NO_PORT, SYS_listen, EPERM, .when = ALWAYS },
 	{ NO_PORT, SYS_accept, EPERM, .when = ALWAYS },
 	{ NO_PORT, SYS_accept4, EPERM, .when = ALWAYS },
-	{ NO_PORT, SYS_bind, EPERM, ARG_FROM, 2, ADDRESS_MIN },
 };
 /* clang-format on */
 
@@ -201,10 +200,9 @@ static struct sock_filter load_arg(int arg)
 /* With the number loaded before and after it. */
 static void add_refusal(struct program *p, const struct refusal *r)
 {
-	static const int tests[] = { [ARG_HAS] = BPF_JSET,
-				     [ARG_IS] = BPF_JEQ,
-				     [ARG_IS_NOT] = BPF_JEQ,
-				     [ARG_FROM] = BPF_JGE };
+	static const int tests[] = {
+		[ARG_HAS] = BPF_JSET, [ARG_IS] = BPF_JEQ, [ARG_IS_NOT] = BPF_JEQ
+	};
 	bool not = r->when == ARG_IS_NOT;
 
 	if (r->when == ALWAYS) {
