@@ -5,6 +5,8 @@ import json
 import pytest
 
 from fakes.model import Reply, call
+from harness.fixtures import binary
+from harness.process import Proc
 from harness.watch import Gate
 
 
@@ -278,3 +280,19 @@ def test_a_tool_turn_through_prompt(gantry, model, mcp):
     model.reply("it said ping")
     assert gantry.run("prompt", "use the tool").out == "it said ping\n"
     assert mcp.calls() == [("echo", {"text": "ping"})]
+
+
+@pytest.mark.parametrize("out", ["/dev/full", "closed"])
+def test_output_that_takes_nothing_ends_in_one_line_and_the_answer_waits(gantry, model, out):
+    """The next start prints what could not be printed."""
+    model.reply("the answer")
+    script = {"/dev/full": "exec \"$0\" run >/dev/full", "closed": "exec \"$0\" run | true"}[out]
+    p = Proc(["/bin/bash", "-c", "set -o pipefail; " + script, binary()], gantry.env(), str(gantry.dir))
+    gantry.procs.append(p)
+    p.send("hi")
+    p.wait(30, 1)
+    lines = [line for line in p.err.text.splitlines() if line.startswith("gantry: standard output: ")]
+    assert len(lines) == 1 and "kept for the next start" in lines[0]
+    r = gantry.run("run")
+    assert r.out == "the answer\n"
+    assert len(model.requests) == 1
