@@ -296,3 +296,16 @@ def test_output_that_takes_nothing_ends_in_one_line_and_the_answer_waits(gantry,
     r = gantry.run("run")
     assert r.out == "the answer\n"
     assert len(model.requests) == 1
+
+
+def test_a_history_in_japanese_stays_within_the_budget(gantry, model):
+    """Four characters are not one token there: about one is."""
+    text = "このメッセージは日本語で書かれています" * 21
+    model.answer(lambda r: text[:400])
+    gantry.talk(*["%d %s" % (n, text[:390]) for n in range(100)], HISTORY_MAX_TOKENS="32000",
+                HISTORY_MAX_MESSAGES="200", seconds=120)
+    sizes = [sum(0.75 if c > "\u3000" else 0.25 for c in json.dumps(r.body, ensure_ascii=False))
+             for r in model.requests]
+    assert len(sizes) >= 100 and sum(sizes) > 32000
+    assert max(sizes) < 32000
+    assert max(sizes) > 12000       # it is used, too
