@@ -418,6 +418,10 @@ static void *reader_main(void *arg)
 		ssize_t n = read(s->opt.in, p, READ_STEP);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
+		if (n < 0) {
+			(void)err_sys(&e, "standard input");
+			say(arena_fmt(&a, "gantry: %s\n", e.msg));
+		}
 		more = n > 0;
 		if (n > 0)
 			lines_add(&lines, (str){ p, (size_t)n });

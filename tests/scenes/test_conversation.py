@@ -282,11 +282,12 @@ def test_a_tool_turn_through_prompt(gantry, model, mcp):
     assert mcp.calls() == [("echo", {"text": "ping"})]
 
 
-@pytest.mark.parametrize("out", ["/dev/full", "closed"])
+@pytest.mark.parametrize("out", ["/dev/full", "left", "closed"])
 def test_output_that_takes_nothing_ends_in_one_line_and_the_answer_waits(gantry, model, out):
     """The next start prints what could not be printed."""
     model.reply("the answer")
-    script = {"/dev/full": "exec \"$0\" run >/dev/full", "closed": "exec \"$0\" run | true"}[out]
+    script = {"/dev/full": "exec \"$0\" run >/dev/full", "left": "exec \"$0\" run | true",
+              "closed": "exec \"$0\" run >&-"}[out]
     p = Proc(["/bin/bash", "-c", "set -o pipefail; " + script, binary()], gantry.env(), str(gantry.dir))
     gantry.procs.append(p)
     p.send("hi")
