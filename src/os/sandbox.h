@@ -73,9 +73,9 @@ int sandbox_apply(const struct sandbox *box);
  * the supervisor, when no process of the child is left. */
 void sandbox_remove_tmp(const char *path);
 
-/* Hold this process itself to what it needs: it opens no port (listen and accept; bind of
- * TCP where Landlock can) and no io_uring.  Children come from the spawner and are not affected.  Then: what
- * is in force, and what is missing, as text for people. */
+/* Hold this process itself to what it needs: it opens no port (listen and accept; bind of TCP
+ * where Landlock can) and no io_uring.  Children come from the spawner and are not affected.
+ * Then: what is in force, and what is missing, as text for people. */
 int sandbox_self(struct err *e) MUSTUSE;
 const char *sandbox_self_text(void);
 
