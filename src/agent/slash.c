@@ -9,6 +9,7 @@
 #include "agent/internal.h"
 #include "agent/prompt.h"
 #include "base/version.h"
+#include "model/quirks.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/sandbox.h"
@@ -196,6 +197,23 @@ static str uptime(struct arena *a, int64_t ms)
 	return s >= 60 ? arena_fmt(a, "%lldm%llds", s / 60, s % 60) : arena_fmt(a, "%llds", s);
 }
 
+/* What the endpoint was found not to take. */
+static void add_quirks(struct buf *b, const struct ask *q)
+{
+	struct agent *ag = q->ag;
+	struct err e = { 0 };
+	uint32_t flags = 0;
+	int64_t window = 0;
+
+	if (!ag->opt.model || store_quirks_get(ag->opt.store, model_issuer(ag->opt.model),
+					       &flags, &window, &e) < 0)
+		return;
+	if (flags)
+		buf_fmt(b, "\nmodel_quirks: %.*s (learned)", STRF(quirks_words(q->a, flags)));
+	if (window)
+		buf_fmt(b, "\nmodel_window=%lld tokens (learned)", (long long)window);
+}
+
 static void add_servers(struct buf *b, const struct ask *q)
 {
 	static const char *const word[] = { "starting", "ready", "down", "stopped" };
@@ -259,6 +277,7 @@ static str run_status(const struct ask *q)
 		STRF(uptime(q->a, clock_now_ms() - ag->started_at_ms)),
 		STRF(snap->cfg->model.name));
 	agent_snapshot_put(ag, snap);
+	add_quirks(&b, q);
 	add_session(&b, q);
 	add_questions(&b, q);
 	buf_fmt(&b, "\ntools=%zu\nschema_est_tokens=%lld (estimate)", set.n,

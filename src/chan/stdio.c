@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_STEP 65536
@@ -46,6 +47,7 @@ struct stdio {
 	struct buf shown; /* of the answer that is being made, what is on out already */
 	bool held; /* an earlier answer is on its way: do not stream before it */
 
+	_Atomic bool given_up; /* out takes nothing any more */
 	_Atomic bool begun; /* a turn began since the last text of one */
 
 	struct asking {
@@ -168,6 +170,31 @@ static int on_render(struct channel *self, const struct outbox_row *row, struct 
 	return OK;
 }
 
+/* Nobody will ever read what is written there: the daemon ends, and what it has to say waits
+ * for one that can.  A file on a full disk may find room. */
+static bool is_hopeless(const struct stdio *s, int rc)
+{
+	struct stat st;
+
+	if (rc == E_CANCELED || rc == E_TIMEOUT)
+		return false;
+	return rc != E_FULL || fstat(s->opt.out, &st) < 0 || !S_ISREG(st.st_mode);
+}
+
+static void give_up(struct stdio *s, int rc, str why)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (atomic_exchange(&s->given_up, true))
+		return;
+	say(arena_fmt(&a,
+		      "gantry: %.*s; nobody can read the answers, so this ends here; they "
+		      "are kept for the next start\n",
+		      STRF(why)));
+	if (s->up.on_fatal)
+		s->up.on_fatal(s->up.arg, rc);
+}
+
 static void print(struct stdio *s, bool reply, str text, struct arena *a,
 		  struct send_result *out, const struct cancel *c)
 {
@@ -187,10 +214,14 @@ static void print(struct stdio *s, bool reply, str text, struct arena *a,
 		prompt(s);
 		return;
 	}
-	/* A cancelled printing begins anew after the restart. */
-	out->end = rc == E_CANCELED || rc == E_TIMEOUT || rc == E_FULL ? SEND_RETRY : SEND_DEAD;
-	out->retry_after_ms = rc == E_FULL ? FULL_RETRY_MS : 0;
+	/* It begins anew when there is room, or after a restart. */
+	out->end = SEND_RETRY;
 	out->error = arena_fmt(a, "standard output: %s", e.msg);
+	out->retry_after_ms = rc == E_FULL ? FULL_RETRY_MS : 0;
+	if (is_hopeless(s, rc)) {
+		out->retry_after_ms = RETRY_MS;
+		give_up(s, rc, out->error);
+	}
 }
 
 static void on_send(struct channel *self, const struct outbox_row *row,
@@ -387,6 +418,10 @@ static void *reader_main(void *arg)
 		ssize_t n = read(s->opt.in, p, READ_STEP);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
+		if (n < 0) {
+			(void)err_sys(&e, "standard input");
+			say(arena_fmt(&a, "gantry: %s\n", e.msg));
+		}
 		more = n > 0;
 		if (n > 0)
 			lines_add(&lines, (str){ p, (size_t)n });

@@ -90,7 +90,7 @@ static int converse(struct chat *c)
 	for (;;) {
 		SCOPED(arena_free) struct arena a = { 0 };
 		struct err e = { 0 };
-		str line;
+		str line = { 0 };
 		if (cancel_reason(&c->own.leave) != CANCEL_NONE)
 			return leave_code(c);
 		int rc = edit_line(c->edit, c->face.terminal ? "> " : "", &a, &line,
@@ -104,6 +104,9 @@ static int converse(struct chat *c)
 			return EXIT_OK;
 		if (rc == OK && line.n)
 			rc = take(c, line, &a, &e);
+		if (c->face.failed)
+			return cli_fail("cannot write to standard output; gantry sessions has "
+					"the answers");
 		if (rc == E_LIMIT || rc == E_FULL || rc == E_BUSY)
 			(void)cli_fail("%s", e.msg);
 		else if (rc < 0 && cancel_reason(&c->own.leave) == CANCEL_NONE)

@@ -8,6 +8,7 @@
 #include "os/tty.h"
 #include "text/text.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -24,16 +25,16 @@ static size_t columns(void)
 }
 
 /* A screen that takes nothing (Ctrl-S) holds the chat up; that is what the person wants. */
-static void put(int fd, str s)
+static void put(struct face *f, int fd, str s)
 {
-	if (s.n)
-		(void)!fd_write_all(fd, s, NULL, NULL);
+	if (s.n && fd_write_all(fd, s, NULL, NULL) < 0 && fd == STDOUT_FILENO)
+		atomic_store(&f->failed, true);
 }
 
 static void clear_spinner(struct face *f)
 {
 	if (f->spinning)
-		put(STDERR_FILENO, S(ERASE));
+		put(f, STDERR_FILENO, S(ERASE));
 	f->spinning = false;
 }
 
@@ -41,7 +42,7 @@ static void clear_spinner(struct face *f)
 static void end_stream(struct face *f)
 {
 	if (f->fed.n)
-		put(STDOUT_FILENO, ansi_stream_end(&f->stream, &f->arena, f->fed));
+		put(f, STDOUT_FILENO, ansi_stream_end(&f->stream, &f->arena, f->fed));
 	arena_free(&f->arena);
 	f->fed = (str){ 0 };
 	f->stream = (struct ansi_stream){ .columns = columns() };
@@ -53,7 +54,7 @@ static void show_text(struct face *f, str so_far)
 
 	if (f->fed.n && !str_starts(so_far, f->fed))
 		end_stream(f);
-	put(STDOUT_FILENO, ansi_stream_feed(&f->stream, &a, so_far));
+	put(f, STDOUT_FILENO, ansi_stream_feed(&f->stream, &a, so_far));
 	/* Only what is new is copied: the arena's last block grows in place. */
 	char *p = arena_grow(&f->arena, (char *)f->fed.p, f->fed.n, so_far.n + 1);
 	for (size_t i = f->fed.n; i < so_far.n; i++)
@@ -81,7 +82,7 @@ static void live(struct channel *self, str turn_id, str address, enum live_kind 
 		if (f->terminal)
 			end_stream(f);
 		text = text_line(&a, text, 200);
-		put(STDERR_FILENO,
+		put(f, STDERR_FILENO,
 		    arena_fmt(&a, f->terminal ? DIM "  %.*s" PLAIN "\n" : "%.*s\n",
 			      STRF(text)));
 	}
@@ -93,7 +94,7 @@ static void show_answer(struct face *f, str text, struct arena *a)
 {
 	clear_spinner(f);
 	if (!f->terminal) {
-		put(STDOUT_FILENO, arena_fmt(a, "%.*s\n", STRF(text)));
+		put(f, STDOUT_FILENO, arena_fmt(a, "%.*s\n", STRF(text)));
 		return;
 	}
 	if (f->fed.n && str_starts(text, str_trim(f->fed))) {
@@ -103,7 +104,7 @@ static void show_answer(struct face *f, str text, struct arena *a)
 		return;
 	}
 	end_stream(f);
-	put(STDOUT_FILENO, text_ansi(a, text, columns()));
+	put(f, STDOUT_FILENO, text_ansi(a, text, columns()));
 }
 
 static void send_piece(struct channel *self, const struct outbox_row *row,
@@ -177,7 +178,7 @@ void face_tick(struct face *f)
 	if (f->working && f->fed.n == 0) {
 		int n = snprintf(line, sizeof line, ERASE DIM "%s" PLAIN,
 				 frames[f->frame++ % COUNT(frames)]);
-		put(STDERR_FILENO, (str){ line, (size_t)n });
+		put(f, STDERR_FILENO, (str){ line, (size_t)n });
 		f->spinning = true;
 	}
 	permit_give(&f->writing);

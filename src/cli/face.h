@@ -17,6 +17,7 @@ struct face {
 	struct channel channel; /* must be first */
 	bool terminal; /* styled, streaming, with a spinner */
 	bool trace;
+	_Atomic bool failed; /* standard output takes nothing any more */
 	/* Private. */
 	struct approver approver, *asked;
 	struct permit writing; /* whose holder owns what follows */

@@ -17,9 +17,12 @@ static const struct option *row(const char *key)
 	return &options[option_find(str_of(key))];
 }
 
-/* A secret that is not there: an error, or while only looking at a file a warning. */
+/* A secret that is not there: an error, or while only looking at a file a warning.  What is
+ * wrong with a file that was named has been said. */
 static void missing_secret(struct loader *l, const char *key, const char *hint)
 {
+	if (config_setting(l, arena_fmt(l->a, "%s_file", key).p)->text.n)
+		return;
 	str variable = config_setting(l, arena_fmt(l->a, "%s_env", key).p)->text;
 	str name = l->c->file_mode ? str_of(key) : variable;
 	str why =

@@ -59,6 +59,10 @@ static void from_file(struct loader *l, str path, str name, struct input *in)
 		config_warn(l, "%.*s: %s can be read by every user of this machine", STRF(name),
 			    path.p);
 	text = str_trim(text);
+	if (!text.n && l->opt->inspect && l->c->file_mode)
+		config_warn(l, "%.*s: %.*s: the file is empty", STRF(name), STRF(path));
+	else if (!text.n)
+		problem_add(l->p, NULL, name, "%.*s: the file is empty", STRF(path));
 	if (!text.n)
 		return;
 	config_secret(l, text);

@@ -35,6 +35,7 @@ bool turns_enter(struct turns *t, str id, struct cancel *token)
 		memcpy(s->id, id.p, id.n);
 		s->id[id.n] = '\0';
 		s->token = token;
+		s->request = NULL;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return s != NULL;

@@ -1,6 +1,8 @@
 /*
  * Open calls.  One lock guards the slots and the queue; nothing is called and nothing waited
- * for under it.  A slot belongs to its caller from the moment it is taken until the caller
+ * for under it; a frame that is short enough to go out whole or not at all is written under it
+ * by its caller when the server's thread has nothing to write itself, which saves waking that
+ * thread.  A slot belongs to its caller from the moment it is taken until the caller
  * gives it back, and its bell stays with it from call to call.
  */
 #include "mcp/calls.h"
@@ -10,8 +12,10 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SLOTS_MAX 256
 #define FRAMES_MAX 512
@@ -50,6 +54,7 @@ struct mcp_calls {
 	struct slot slots[SLOTS_MAX];
 	struct mcp_frame *first, *last;
 	size_t frames;
+	int lent; /* the server's input while its thread writes nothing, else -1 */
 	bool shut;
 	char shut_why[MESSAGE_MAX];
 };
@@ -76,6 +81,7 @@ int mcp_calls_new(struct mcp_calls **out, str server, _Atomic int64_t *ids, stru
 	(void)pthread_mutex_init(&c->lock, NULL);
 	c->server = server;
 	c->ids = ids;
+	c->lent = -1;
 	c->a = a;
 	*out = c;
 	return OK;
@@ -231,7 +237,16 @@ static struct mcp_frame *cancel_frame(int64_t id, const char *reason)
 	return f;
 }
 
-/* A slot for call id with f in the queue; f stays the caller's on failure. */
+/* Whole and now, or not at all: a pipe splits nothing of that size. */
+static bool write_now(const struct mcp_calls *c, const struct mcp_frame *f)
+{
+	if (c->lent < 0 || c->first || f->text.n > PIPE_BUF)
+		return false;
+	return write(c->lent, f->text.p, f->text.n) == (ssize_t)f->text.n;
+}
+
+/* A slot for call id with f written or in the queue, as its state says; f stays the caller's
+ * on failure, and when it was written. */
 static int enter(struct mcp_calls *c, struct mcp_frame *f, bool progress, struct slot **out,
 		 struct err *e)
 {
@@ -255,7 +270,10 @@ static int enter(struct mcp_calls *c, struct mcp_frame *f, bool progress, struct
 			    .bell = s->bell,
 			    .has_bell = true,
 			    .wants_progress = progress };
-	push(c, f);
+	if (write_now(c, f))
+		s->state = WRITTEN;
+	else
+		push(c, f);
 	*out = s;
 	return OK;
 }
@@ -355,6 +373,7 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call, int64_t timeo
 	str args;
 	struct mcp_frame *f;
 	struct slot *s = NULL, got;
+	bool queued;
 	int rc;
 
 	*result = (struct mcp_result){ .not_sent = true };
@@ -364,12 +383,14 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call, int64_t timeo
 	f = call_frame(atomic_fetch_add(c->ids, 1) + 1, call->tool, args, wants_progress);
 	(void)pthread_mutex_lock(&c->lock);
 	rc = enter(c, f, wants_progress, &s, e);
+	queued = rc == OK && s->state == QUEUED;
 	(void)pthread_mutex_unlock(&c->lock);
-	if (rc < 0) {
+	if (!queued)
 		mcp_frame_free(f);
+	if (rc < 0)
 		return rc;
-	}
-	bell_ring(&c->bell);
+	if (queued)
+		bell_ring(&c->bell);
 	rc = await(c, s, timeout_ms, wants_progress ? progress : NULL, &got, cancel, e);
 	if (rc < 0) {
 		result->not_sent = got.state == QUEUED;
@@ -389,6 +410,13 @@ const struct bell *mcp_calls_bell(const struct mcp_calls *c)
 	return &c->bell;
 }
 
+void mcp_calls_lend(struct mcp_calls *c, int fd)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	c->lent = fd;
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
 struct mcp_frame *mcp_calls_next(struct mcp_calls *c)
 {
 	struct mcp_frame *f;
@@ -396,6 +424,8 @@ struct mcp_frame *mcp_calls_next(struct mcp_calls *c)
 
 	(void)pthread_mutex_lock(&c->lock);
 	f = pop(c);
+	if (f)
+		c->lent = -1;
 	s = f && f->id ? slot_of(c, f->id) : NULL;
 	if (s)
 		s->state = TAKEN;
@@ -482,6 +512,7 @@ void mcp_calls_broken(struct mcp_calls *c, struct mcp_frame *unwritten, const ch
 	struct slot *s;
 
 	(void)pthread_mutex_lock(&c->lock);
+	c->lent = -1;
 	/* Notices were for the server that is gone. */
 	drop_frames(c, 0);
 	s = unwritten ? slot_of(c, unwritten->id) : NULL;

@@ -2,7 +2,8 @@
  * mcp/calls: the open calls to one server, and the frames that wait to be written to it.
  *
  * A caller puts a frame into the queue and waits for its own bell and nothing else.  The
- * server's thread takes frames out, writes each whole, and hands the answers in.  A call whose
+ * server's thread takes frames out, writes each whole, and hands the answers in.  While that
+ * thread has nothing to write, callers write short frames themselves: whole, or not at all.  A call whose
  * caller left is forgotten: its answer is dropped, and the server is told.
  *
  * A call that was not written yet survives the death of its server: it waits for the next
@@ -41,6 +42,11 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call, int64_t timeo
 
 /* Rings when there is a frame to write. */
 const struct bell *mcp_calls_bell(const struct mcp_calls *c);
+
+/* Until the next frame is taken, or fd is -1: callers may write to fd, which does not block,
+ * themselves.  For a thread that has nothing to write, at the border of a frame; taken back
+ * before fd is closed. */
+void mcp_calls_lend(struct mcp_calls *c, int fd);
 
 /* The next frame, NULL when there is none; mcp_calls_wrote() once a byte of it has left. */
 struct mcp_frame *mcp_calls_next(struct mcp_calls *c);

@@ -40,6 +40,7 @@ struct conn {
 	struct arena batch_arena;
 	str out;
 	size_t out_done;
+	bool lent; /* callers may write, see mcp_calls_lend() */
 	int64_t stalled_ms; /* since when no byte of it could be written; 0: it moves */
 	bool out_open, err_open; /* the child's */
 	bool was_ready;
@@ -97,16 +98,26 @@ static int start_child(struct conn *c, const struct cancel *stop, struct err *e)
 			  stop, e);
 }
 
+/* At the border of a frame: may callers write? */
+static void lend(struct conn *c, bool may)
+{
+	if (c->lent != may)
+		mcp_calls_lend(c->opt->calls, may ? proc_fd(c->proc, 0) : -1);
+	c->lent = may;
+}
+
 /* Nothing is being written: take the next thing up, if there is any. */
 static void next_output(struct conn *c)
 {
 	if (c->control.n) {
+		lend(c, false);
 		c->out = buf_str(&c->control);
 		c->batch_arena = c->control_arena;
 		c->control_arena = (struct arena){ 0 };
 		c->control = buf_in(&c->control_arena, CONTROL_MAX);
 	} else if (c->session.phase == MCP_PHASE_READY &&
 		   (c->frame = mcp_calls_next(c->opt->calls))) {
+		c->lent = false;
 		c->out = c->frame->text;
 	}
 	c->out_done = 0;
@@ -364,6 +375,8 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 			       (long long)c->opt->stall_ms);
 	if (c->out.n)
 		fds[IN].fd = proc_fd(c->proc, 0);
+	else
+		lend(c, c->session.phase == MCP_PHASE_READY);
 	rc = wait_fds(fds, FDS, wake_at(c, idle), stop, e);
 	if (rc < 0)
 		return rc == E_TIMEOUT && cancel_reason(stop) == CANCEL_NONE ? OK : rc;
@@ -396,6 +409,7 @@ static int end(struct conn *c, int rc, const struct err *e, struct mcp_ended *ou
 	const char *why = stopping ? "it was stopped" : e->msg;
 	int status;
 
+	lend(c, false);
 	if (rc == E_IO &&
 	    proc_wait(c->proc, &status, clock_mono_ms() + DEAD_EOF_MS, NULL, NULL) == OK)
 		why = proc_status_text(&a, status).p;

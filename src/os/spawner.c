@@ -329,12 +329,14 @@ static NORETURN void spawner_main(int sock)
 
 /* ---- the daemon's side -------------------------------------------------------------------- */
 
-/* A program may be started with 0, 1 or 2 closed; what is opened then must not land there. */
+/* A program may be started with 0, 1 or 2 closed; what is opened then must not land there.
+ * Answers must not vanish unseen, so writing to a standard output that is closed fails. */
 static int keep_stdio(struct err *e)
 {
 	/* inherited: these three are what a child's own are made from */
 	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			return err_sys(e, "/dev/null");
 	return OK;
 }

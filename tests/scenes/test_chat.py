@@ -7,6 +7,8 @@ import termios
 import pytest
 
 from fakes.model import call
+from harness.fixtures import binary
+from harness.process import Proc
 from harness.terminal import plain
 from harness.watch import Gate
 
@@ -200,3 +202,22 @@ policy:
         t.wait(20, code=0)
         assert mcp.ledger_lines() == ledger
     assert re.search("(?i)den|refus|no", model.requests[1].results[0])
+
+
+def test_a_line_that_is_too_long_is_told_and_the_next_one_taken(gantry, model):
+    model.reply("fine")
+    r = gantry.run("chat", input="x" * 600_000 + "\nhi\n")
+    assert r.out == "fine\n"
+    assert [line for line in r.err.splitlines() if line.startswith("gantry: ")] and len(model.requests) == 1
+
+
+@pytest.mark.parametrize("command", ["chat", "prompt -"])
+def test_answers_that_cannot_be_written_are_told_of(gantry, model, command):
+    model.answer(lambda r: "the answer")
+    p = Proc(["/bin/sh", "-c", "exec \"$0\" %s >/dev/full" % command, binary()], gantry.env(), str(gantry.dir))
+    gantry.procs.append(p)
+    p.send("hi")
+    p.close_stdin()
+    p.wait(30, 1)
+    line, = [line for line in p.err.text.splitlines() if line.startswith("gantry: ")]
+    assert "cannot write to standard output" in line

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from fakes.model import Reply, call
+from harness.fixtures import binary
+from harness.process import Proc
 from harness.watch import Gate
 
 
@@ -278,3 +280,33 @@ def test_a_tool_turn_through_prompt(gantry, model, mcp):
     model.reply("it said ping")
     assert gantry.run("prompt", "use the tool").out == "it said ping\n"
     assert mcp.calls() == [("echo", {"text": "ping"})]
+
+
+@pytest.mark.parametrize("out", ["/dev/full", "left", "closed"])
+def test_output_that_takes_nothing_ends_in_one_line_and_the_answer_waits(gantry, model, out):
+    """The next start prints what could not be printed."""
+    model.reply("the answer")
+    script = {"/dev/full": "exec \"$0\" run >/dev/full", "left": "exec \"$0\" run | true",
+              "closed": "exec \"$0\" run >&-"}[out]
+    p = Proc(["/bin/bash", "-c", "set -o pipefail; " + script, binary()], gantry.env(), str(gantry.dir))
+    gantry.procs.append(p)
+    p.send("hi")
+    p.wait(30, 1)
+    lines = [line for line in p.err.text.splitlines() if line.startswith("gantry: standard output: ")]
+    assert len(lines) == 1 and "kept for the next start" in lines[0]
+    r = gantry.run("run")
+    assert r.out == "the answer\n"
+    assert len(model.requests) == 1
+
+
+def test_a_history_in_japanese_stays_within_the_budget(gantry, model):
+    """Four characters are not one token there: about one is."""
+    text = "このメッセージは日本語で書かれています" * 21
+    model.answer(lambda r: text[:400])
+    gantry.talk(*["%d %s" % (n, text[:390]) for n in range(100)], HISTORY_MAX_TOKENS="32000",
+                HISTORY_MAX_MESSAGES="200", seconds=120)
+    sizes = [sum(0.75 if c > "\u3000" else 0.25 for c in json.dumps(r.body, ensure_ascii=False))
+             for r in model.requests]
+    assert len(sizes) >= 100 and sum(sizes) > 32000
+    assert max(sizes) < 32000
+    assert max(sizes) > 12000       # it is used, too

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import sqlite3
+import struct
 import subprocess
 import threading
 
@@ -164,3 +165,27 @@ def test_the_journal_is_readable_as_documented(gantry, model, mcp):
     assert [r["version"] for r in gantry.sql("select * from heartbeat")] == [version]
     (row,) = gantry.sql("select * from tool_calls")
     assert (row["name"], row["decision"], row["state"]) == ("srv__echo", "allow", "done")
+
+
+def test_a_running_daemon_clears_away_what_a_dead_command_left(gantry, model):
+    """Without a restart, and without anybody who waits for the session."""
+    clock = gantry.dir / "clock"
+    clock.write_bytes(struct.pack("=q", 0))
+    gate = Gate()
+    model.reply("never", gate=gate)
+    d = gantry.start("run", seam=True, GANTRY_CLOCK=str(clock))
+    d.err.wait('"ready"')
+    p = gantry.start("prompt", "a")
+    gate.wait_reached()
+    p.kill()
+    p.wait()
+    assert [r["state"] for r in gantry.sql("select state from turns")] == ["running"]
+    for seconds in range(15, 600, 15):
+        with open(clock, "r+b") as f:
+            f.write(struct.pack("=q", seconds * 1000))
+        if "turns.recovered" in d.err.text:
+            break
+        threading.Event().wait(0.05)
+    d.err.wait("turns.recovered")
+    assert [r["state"] for r in gantry.sql("select state from turns")] == ["interrupted"]
+    d.finish()

@@ -4,6 +4,7 @@
 #include "agent_world.h"
 
 #include "agent/slash.h"
+#include "model/quirks.h"
 
 #include <string.h>
 
@@ -127,6 +128,16 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 	aw_has(reply.p, "session_tokens: prompt 200, completion 20 (as reported)");
 	aw_has(reply.p, "since start: turns 1, model calls 2, tool calls 2");
 	aw_has(reply.p, "tools=10");
+	aw_lacks(reply.p, "model_quirks");
+	aw_lacks(reply.p, "model_window");
+	struct tx tx = world_begin(k->w);
+	ok(k->w, store_quirks_set(&tx, model_issuer(k->model),
+				  QUIRK_MAX_COMPLETION | QUIRK_NO_TEMPERATURE, 8192, &k->w->e));
+	world_commit(k->w, &tx);
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/status"), &k->w->a,
+				  &reply));
+	aw_has(reply.p, "\nmodel_quirks: max_completion_tokens no_temperature (learned)\n"
+			"model_window=8192 tokens (learned)\n");
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/perf"), &k->w->a,
 				  &reply));
 	aw_has(reply.p, "last 1 turn (");

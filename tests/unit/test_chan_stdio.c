@@ -24,7 +24,7 @@ struct booth {
 	struct stdio_opt opt;
 	struct channel *c;
 	struct bell inbox, outbox, end;
-	_Atomic int inboxes, outboxes, ends, controls;
+	_Atomic int inboxes, outboxes, ends, controls, fatal;
 	char fired[64];
 };
 
@@ -95,6 +95,12 @@ static void booth_up(struct booth *b, struct world *w)
 	ok(w, stdio_open(&b->c, &b->opt, &w->e));
 }
 
+static void on_fatal(void *arg, int code)
+{
+	assert_true(code < 0);
+	((struct booth *)arg)->fatal++;
+}
+
 static void booth_start(struct booth *b)
 {
 	const struct chan_up up = { .arg = b,
@@ -104,7 +110,8 @@ static void booth_start(struct booth *b)
 				    .command = command,
 				    .control = control,
 				    .control_reply = control_reply,
-				    .on_end = on_end };
+				    .on_end = on_end,
+				    .on_fatal = on_fatal };
 
 	ok(b->w, b->c->start(b->c, b->w->s, &up, NULL, &b->w->e));
 }
@@ -474,15 +481,30 @@ static void a_full_pipe_is_waited_for_and_the_wait_can_be_cancelled(void **state
 	assert_int_equal(send_as(&b, "notice", S("x"), &c).end, SEND_RETRY);
 }
 
-static void nobody_reading_any_more_makes_a_piece_dead(void **state)
+static void nobody_reading_any_more_ends_the_daemon_and_keeps_the_answer(void **state)
 {
 	SCOPED(booth_drop) struct booth b;
 
 	booth_up(&b, *state);
+	booth_start(&b);
 	fd_drop(&b.out[0]);
 	struct send_result r = send_as(&b, "reply", S("x"), NULL);
-	assert_int_equal(r.end, SEND_DEAD);
+	assert_int_equal(r.end, SEND_RETRY);
 	assert_true(str_has(r.error, S("standard output")));
+	assert_int_equal(send_as(&b, "reply", S("x"), NULL).end, SEND_RETRY);
+	assert_int_equal(b.fatal, 1);
+}
+
+static void a_device_that_is_full_will_have_no_room_later(void **state)
+{
+	SCOPED(booth_drop) struct booth b;
+	SCOPED(fd_drop) int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	booth_up(&b, *state);
+	booth_start(&b);
+	assert_true(dup2(full, b.out[1]) >= 0);
+	assert_int_equal(send_as(&b, "reply", S("x"), NULL).end, SEND_RETRY);
+	assert_int_equal(b.fatal, 1);
 }
 
 static void a_terminal_is_not_controlled_by_the_text(void **state)
@@ -642,7 +664,8 @@ int main(void)
 		T(a_notice_in_between_gets_a_line_of_its_own),
 		T(a_long_text_streams_in_parts_and_arrives_whole),
 		T(a_full_pipe_is_waited_for_and_the_wait_can_be_cancelled),
-		T(nobody_reading_any_more_makes_a_piece_dead),
+		T(nobody_reading_any_more_ends_the_daemon_and_keeps_the_answer),
+		T(a_device_that_is_full_will_have_no_room_later),
 		T(a_terminal_is_not_controlled_by_the_text),
 		T(a_line_typed_at_a_question_answers_it_and_is_no_message),
 		T(a_question_ends_by_time_and_by_cancel),

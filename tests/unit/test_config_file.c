@@ -354,7 +354,8 @@ static void a_secret_comes_from_the_variable_or_else_the_file(void **state)
 	loaded_free(&l);
 	(void)put(&a, "key.txt", " \n");
 	load(&l, &opt, NULL);
-	assert_non_null(strstr(l.problems.text.p, "openai.api_key: the variable K is not set"));
+	assert_non_null(strstr(l.problems.text.p, "key.txt: the file is empty"));
+	assert_null(strstr(l.problems.text.p, "is not set"));
 	loaded_free(&l);
 	opt.inspect = true; /* only looking: a warning will do */
 	load(&l, &opt, NULL);

@@ -105,6 +105,35 @@ static void a_lost_turn_runs_no_more_and_is_taken_once(void **state)
 	assert_int_equal(turns_running(&t), 1);
 }
 
+static void only_a_request_under_way_is_steered(void **state)
+{
+	(void)state;
+	assert_true(turns_enter(&t, S(A), &one));
+	turns_steer(&t, S(A)); /* it makes none */
+	turns_request(&t, S(A), &two);
+	turns_steer(&t, S(""));
+	turns_steer(&t, S(B));
+	assert_int_equal(cancel_reason(&two), CANCEL_NONE);
+	turns_request(&t, S(A), NULL);
+	turns_steer(&t, S(A));
+	assert_int_equal(cancel_reason(&two), CANCEL_NONE);
+	turns_request(&t, S(A), &two);
+	turns_steer(&t, S(A));
+	assert_int_equal(cancel_reason(&two), CANCEL_USER);
+	assert_int_equal(cancel_reason(&one), CANCEL_NONE);
+}
+
+static void a_turn_has_no_request_of_the_one_before_it(void **state)
+{
+	(void)state;
+	assert_true(turns_enter(&t, S(A), &one));
+	turns_request(&t, S(A), &two);
+	turns_leave(&t, S(A));
+	assert_true(turns_enter(&t, S(A), &one));
+	turns_steer(&t, S(A));
+	assert_int_equal(cancel_reason(&two), CANCEL_NONE);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -114,6 +143,8 @@ int main(void)
 		TEST(a_turn_that_has_left_is_not_fired),
 		TEST(all_can_be_fired_at_once),
 		TEST(slots_are_limited_and_used_again),
+		TEST(only_a_request_under_way_is_steered),
+		TEST(a_turn_has_no_request_of_the_one_before_it),
 		TEST(a_lost_turn_runs_no_more_and_is_taken_once),
 	};
 

@@ -8,8 +8,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mcp/calls.h"
 #include "os/clock.h"
@@ -195,6 +198,113 @@ static void a_cancelled_call_is_followed_by_its_notice(void **state)
 	mcp_frame_free(notice);
 }
 
+static void expect_in(int fd, const char *start)
+{
+	char got[4096] = "";
+
+	assert_int_equal(wait_fd(fd, POLLIN, clock_mono_ms() + TEST_MS, NULL, NULL), OK);
+	assert_true(read(fd, got, sizeof got - 1) > 0);
+	assert_true(str_starts(str_of(got), str_of(start)));
+	assert_int_equal(got[strlen(got) - 1], '\n');
+}
+
+static void a_caller_writes_its_frame_itself_where_the_pipe_was_lent(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	int fd[2];
+
+	rig_init(&r);
+	assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+	mcp_calls_lend(r.calls, fd[1]);
+	assert_int_equal(thread_start(&r.thread, "caller", caller, &r, NULL), OK);
+	expect_in(fd[0], "{\"jsonrpc\":\"2.0\",\"id\":1,");
+	/* Nobody else has to be woken, and it counts as written. */
+	assert_int_equal(wait_fd(mcp_calls_bell(r.calls)->fd, POLLIN, 1, NULL, NULL),
+			 E_TIMEOUT);
+	assert_null(mcp_calls_next(r.calls));
+	mcp_calls_broken(r.calls, NULL, "exit 1");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, E_IO);
+	assert_false(r.result.not_sent);
+	/* What is broken is not written to any more. */
+	mcp_frame_free(take(&r));
+	cancel_fire(&r.cancel, CANCEL_USER);
+	thread_join(&r.thread);
+	assert_int_equal(wait_fd(fd[0], POLLIN, 1, NULL, NULL), E_TIMEOUT);
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+}
+
+static void fill(int fd)
+{
+	static const char zeros[4096];
+
+	while (write(fd, zeros, sizeof zeros) > 0)
+		;
+}
+
+/* Each time the frame comes through the queue, whole. */
+static void a_pipe_that_is_full_closed_or_taken_back_is_left_to_the_thread(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		SCOPED(rig_done) struct rig r;
+		struct mcp_frame *f;
+		int fd[2];
+
+		rig_init(&r);
+		(void)signal(SIGPIPE, SIG_IGN);
+		assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+		mcp_calls_lend(r.calls, fd[1]);
+		if (i == 0)
+			fill(fd[1]);
+		else if (i == 1)
+			(void)close(fd[0]);
+		else
+			mcp_calls_lend(r.calls, -1);
+		f = take(&r);
+		assert_true(str_ends(f->text, S("}}}\n")));
+		mcp_calls_wrote(r.calls, f->id);
+		answer(&r, 1, "{}");
+		thread_join(&r.thread);
+		assert_int_equal(r.rc, OK);
+		mcp_frame_free(f);
+		if (i != 1)
+			(void)close(fd[0]);
+		(void)close(fd[1]);
+	}
+}
+
+static void what_is_in_the_queue_goes_first(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *first;
+	int fd[2];
+
+	rig_init(&r);
+	first = take(&r);
+	mcp_calls_wrote(r.calls, first->id);
+	cancel_fire(&r.cancel, CANCEL_USER);
+	thread_join(&r.thread); /* its notice is in the queue now */
+	cancel_done(&r.cancel);
+	assert_int_equal(cancel_init(&r.cancel, NULL, 0, NULL), OK);
+	assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+	mcp_calls_lend(r.calls, fd[1]);
+	bell_hear(mcp_calls_bell(r.calls));
+	struct mcp_frame *notice = take(&r), *call = mcp_calls_next(r.calls);
+	assert_int_equal(notice->id, 0);
+	assert_int_equal(call->id, 2);
+	assert_int_equal(wait_fd(fd[0], POLLIN, 1, NULL, NULL), E_TIMEOUT);
+	mcp_calls_wrote(r.calls, 2);
+	answer(&r, 2, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+	mcp_frame_free(first);
+	mcp_frame_free(notice);
+	mcp_frame_free(call);
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+}
+
 static void notices_do_not_outlive_the_server_they_were_for(void **state)
 {
 	SCOPED(rig_done) struct rig r;
@@ -285,6 +395,10 @@ int main(void)
 		cmocka_unit_test(a_call_that_was_written_fails_with_its_server),
 		cmocka_unit_test(when_there_is_nothing_to_wait_for_calls_fail_unsent),
 		cmocka_unit_test(a_cancelled_call_is_followed_by_its_notice),
+		cmocka_unit_test(a_caller_writes_its_frame_itself_where_the_pipe_was_lent),
+		cmocka_unit_test(
+			a_pipe_that_is_full_closed_or_taken_back_is_left_to_the_thread),
+		cmocka_unit_test(what_is_in_the_queue_goes_first),
 		cmocka_unit_test(notices_do_not_outlive_the_server_they_were_for),
 		cmocka_unit_test(a_call_cancelled_in_the_queue_is_taken_out_of_it),
 		cmocka_unit_test(more_open_calls_than_there_are_slots_are_refused),
