@@ -74,18 +74,25 @@ static int move_session(struct tx *tx, str channel, const struct moved *m, struc
 	return rc;
 }
 
-/* What waits at the address, whoever's it is. */
+/* What waits at the address, whoever's it is.  The numbers of its messages say nothing there. */
 static int move_waiting(struct tx *tx, str channel, str from, str to, struct err *e)
 {
 	static const char *const sql[] = {
-		"UPDATE inbox SET address = ?3 || substr(address, length(?2) + 1) "
+		"UPDATE pieces SET method = 'send', remote_id = '' WHERE method = 'edit' "
+		"AND state IN ('ready', 'sending', 'unknown') AND outbox_id IN (SELECT id "
+		"FROM outbox WHERE channel = ?1 AND (address = ?2 "
+		"OR substr(address, 1, length(?2) + 1) = ?2 || ':') AND ?3 <> '')",
+		"UPDATE inbox SET reply_to = '', "
+		"address = ?3 || substr(address, length(?2) + 1) "
 		"WHERE channel = ?1 AND state IN ('ready', 'claimed') AND (address = ?2 "
 		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
-		"UPDATE outbox SET address = ?3 || substr(address, length(?2) + 1) "
+		"UPDATE outbox SET reply_to = '', live_id = '', "
+		"address = ?3 || substr(address, length(?2) + 1) "
 		"WHERE channel = ?1 AND (state IN ('reserved', 'raw', 'ready') OR EXISTS "
 		"(SELECT 1 FROM pieces WHERE outbox_id = outbox.id AND state = 'unknown')) "
 		"AND (address = ?2 OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
-		"UPDATE approvals SET address = ?3 || substr(address, length(?2) + 1) "
+		"UPDATE approvals SET message_id = '', "
+		"address = ?3 || substr(address, length(?2) + 1) "
 		"WHERE channel = ?1 AND state IN ('pending', 'approved') AND (address = ?2 "
 		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
 	};

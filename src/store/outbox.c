@@ -18,12 +18,13 @@ static int take_reserved(struct tx *tx, const struct outbox_new *row, int64_t *i
 			 struct err *e)
 {
 	int rc = db_number(tx_db(tx),
-			   "UPDATE outbox SET state = 'raw', text = ?2, reply_to = ?3, "
+			   "UPDATE outbox SET state = 'raw', text = ?2, "
+			   "reply_to = iif(address = ?6, ?3, ''), "
 			   "owner = ?4, created_at_ms = ?5 WHERE turn_id = ?1 "
 			   "AND state = 'reserved' RETURNING id",
 			   DB_ARGS(db_text(row->turn_id), db_text(row->text),
 				   db_text(row->reply_to), db_text(row->owner),
-				   db_i64(clock_now_ms())),
+				   db_i64(clock_now_ms()), db_text(row->address)),
 			   id, e);
 
 	return rc == E_NOENT ? OK : rc;
@@ -58,14 +59,15 @@ int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id, s
 
 /* The turn ended while its first live message was under way: an answer that nobody has begun
  * to send can still take that message over. */
-static int adopt_live(struct db *db, str turn_id, str remote_id, struct err *e)
+static int adopt_live(struct db *db, str turn_id, str address, str remote_id, struct err *e)
 {
 	int64_t changed = 0;
 	int rc = db_run(db,
 			"UPDATE outbox SET live_id = ?2 WHERE turn_id = ?1 AND kind = 'reply' "
 			"AND state IN ('raw', 'ready') AND state = 'raw' AND sender = '' "
-			"AND live_id = ''",
-			DB_ARGS(db_text(turn_id), db_text(remote_id)), &changed, e);
+			"AND live_id = '' AND address = ?3",
+			DB_ARGS(db_text(turn_id), db_text(remote_id), db_text(address)),
+			&changed, e);
 
 	if (rc == OK && changed == 0)
 		return err_set(e, E_NOENT, "the turn is over");
@@ -76,7 +78,7 @@ int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, s
 			 str remote_id, struct err *e)
 {
 	struct db *db = tx_db(tx);
-	int64_t open = 0;
+	int64_t open = 0, changed = 0;
 
 	if (!turn_id.n || !remote_id.n)
 		return tx_refuse(tx, e, E_INVAL, "no turn or no message to reserve for");
@@ -87,16 +89,20 @@ int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, s
 	if (rc < 0)
 		return rc;
 	if (!open)
-		return adopt_live(db, turn_id, remote_id, e);
-	return db_run(db,
-		      "INSERT INTO outbox (session_id, turn_id, channel, address, kind, text, "
-		      "live_id, state, created_at_ms) VALUES (?1, ?2, ?3, ?4, 'reply', '', ?5, "
-		      "'reserved', ?6) ON CONFLICT (turn_id) WHERE state = 'reserved' "
-		      "DO UPDATE SET live_id = excluded.live_id",
-		      DB_ARGS(db_when(session_id.n, db_text(session_id)), db_text(turn_id),
-			      db_text(channel), db_text(address), db_text(remote_id),
-			      db_i64(clock_now_ms())),
-		      NULL, e);
+		return adopt_live(db, turn_id, address, remote_id, e);
+	rc = db_run(db,
+		    "INSERT INTO outbox (session_id, turn_id, channel, address, kind, text, "
+		    "live_id, state, created_at_ms) VALUES (?1, ?2, ?3, ?4, 'reply', '', ?5, "
+		    "'reserved', ?6) ON CONFLICT (turn_id) WHERE state = 'reserved' "
+		    "DO UPDATE SET live_id = excluded.live_id "
+		    "WHERE outbox.address = excluded.address",
+		    DB_ARGS(db_when(session_id.n, db_text(session_id)), db_text(turn_id),
+			    db_text(channel), db_text(address), db_text(remote_id),
+			    db_i64(clock_now_ms())),
+		    &changed, e);
+	if (rc == OK && changed == 0)
+		return err_set(e, E_NOENT, "the chat has moved");
+	return rc;
 }
 
 int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *remote_id,

@@ -28,8 +28,8 @@ int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id,
 /* The first message that shows the answer while it is made was sent: a row stands for the
  * answer from now on, which becomes an edit of that message.  Never delivered by itself; a
  * turn that ends without an answer makes it say so.  Again for the same turn: the row names
- * the new message.  E_NOENT: the turn is over and its answer needs a message of its own, so
- * the channel deletes this one. */
+ * the new message.  E_NOENT: the turn is over, or the address has moved, and its answer needs a
+ * message of its own, so the channel deletes this one. */
 int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, str session_id,
 			 str remote_id, struct err *e) MUSTUSE;
 

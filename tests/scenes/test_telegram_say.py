@@ -183,6 +183,26 @@ def test_a_crash_while_streaming_ends_in_one_answer(bot, gantry, model):
     assert bot.messages() == [live]
 
 
+@pytest.mark.parametrize("announce", [True, False], ids=["announced", "found out"])
+def test_a_group_that_moves_while_an_answer_is_streamed_gets_it_whole_and_once(bot, model, announce):
+    old = bot.group()
+    bot.configure("agent: {model: test-model, persona_dir: %s, tool_trace: \"off\", stream_replies: true}" %
+                  bot.gantry.persona, telegram='allow_from: [111]\ngroups: {"*": {require_mention: false}}', agent=False)
+    gate = Gate()
+    model.reply("one two three four", gate=gate, gate_at=700)
+    model.answer(lambda r: Reply("here"))
+    bot.run()
+    bot.say("go", old)
+    bot.wait_text("one", old)
+    new = bot.migrate(old, -1001999999999, announce=announce)
+    gate.release()
+    bot.wait_text("^one two three four$", new)
+    assert bot.seen(new) == ["one two three four"]
+    bot.say("and now?", new)
+    bot.wait_text("here", new)
+    assert "one two three four" in str(model.last.messages)
+
+
 # Failing sends ---------------------------------------------------------------------------------
 
 def test_a_short_flood_wait_is_honoured_and_keeps_the_format(bot, gantry, model):

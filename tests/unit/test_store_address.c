@@ -47,6 +47,51 @@ static void the_conversation_and_what_waits_move_with_every_thread(void **state)
 	world_check(w);
 }
 
+static void messages_of_the_old_address_are_not_named_at_the_new_one(void **state)
+{
+	struct world *w = *state;
+
+	(void)world_add(w, "-1", "hello");
+	struct turn t = world_claim(w);
+	struct tx tx = world_begin(w);
+	ok(w,
+	   store_outbox_reserve(&tx, S("test"), S("-1"), t.id, t.session.id, S("77"), &w->e));
+	world_commit(w, &tx);
+	reply(w, "-1");
+	world_sql(w, "UPDATE outbox SET reply_to = '5', state = 'ready' "
+		     "WHERE state <> 'reserved';"
+		     "INSERT INTO pieces (outbox_id, idx, method, body, plain, remote_id, "
+		     "updated_at_ms) SELECT id, 1, 'edit', 'b', 'p', '77', 1 FROM outbox "
+		     "WHERE state = 'ready'");
+	move(w, "-1", "-100");
+	assert_text(world_text(w, "SELECT group_concat(live_id || reply_to, '') FROM outbox"),
+		    "");
+	assert_text(world_text(w, "SELECT method || remote_id FROM pieces"), "send");
+	/* Who still shows the turn at the old one, and the turn itself, know that only. */
+	tx = world_begin(w);
+	assert_int_equal(E_NOENT, store_outbox_reserve(&tx, S("test"), S("-1"), t.id,
+						       t.session.id, S("78"), &w->e));
+	world_commit(w, &tx);
+	const struct outbox_new row = { .turn_id = t.id,
+					.channel = S("test"),
+					.address = S("-1"),
+					.kind = S("reply"),
+					.text = S("answer"),
+					.reply_to = S("5") };
+	int64_t id;
+	tx = world_begin(w);
+	ok(w, store_outbox_add(&tx, &row, &id, &w->e));
+	world_commit(w, &tx);
+	assert_text(world_text(w, "SELECT address || ':' || reply_to FROM outbox "
+				  "WHERE text = 'answer'"),
+		    "-100:");
+	world_finish(w, &t);
+	tx = world_begin(w);
+	assert_int_equal(E_NOENT, store_outbox_reserve(&tx, S("test"), S("-1"), t.id,
+						       t.session.id, S("79"), &w->e));
+	world_commit(w, &tx);
+}
+
 static void a_second_time_changes_nothing(void **state)
 {
 	struct world *w = *state;
@@ -108,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_conversation_and_what_waits_move_with_every_thread),
+		T(messages_of_the_old_address_are_not_named_at_the_new_one),
 		T(a_second_time_changes_nothing),
 		T(a_first_message_at_the_new_address_joins_the_old_conversation),
 		T(where_a_conversation_is_already_only_what_waits_goes),
