@@ -76,6 +76,18 @@ static void unhook(struct poller *p, struct arena *a)
 	p->unhooked = true;
 }
 
+/* For `gantry status`; what the log says too, so it may fail. */
+static void tell(struct poller *p, str why)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct err e = { 0 };
+
+	if (store_begin(&tx, p->t->store, &p->t->stop, &e) == OK &&
+	    store_trouble(&tx, S("poll"), why, &e) == OK && store_commit(&tx, &e) == OK)
+		return;
+	log_debug("telegram.status", "err=%s", e.msg);
+}
+
 static const char *advice(enum telegram_end end)
 {
 	switch (end) {
@@ -84,7 +96,9 @@ static const char *advice(enum telegram_end end)
 	case TELEGRAM_WEBHOOK:
 		return "; a webhook was set again: whoever does that takes the messages";
 	case TELEGRAM_TOKEN:
-		return "; the token is not valid any more";
+		return "; the token is not valid any more (it was revoked, or the server is "
+		       "another "
+		       "one): set the new one and start again; tried once a minute";
 	default:
 		return "";
 	}
@@ -103,10 +117,13 @@ static void fault(struct poller *p, const struct telegram_reply *r, struct arena
 	}
 	if (r->retry_after_ms > wait)
 		wait = r->retry_after_ms;
-	if (p->faults == 0 || p->fault != r->end)
+	if (r->end == TELEGRAM_TOKEN && p->met)
+		wait = WAIT_MAX_MS;
+	if (p->faults == 0 || p->fault != r->end) {
 		log_warn("telegram.unreachable", "err=%.*s%s", STRF(log_q(a, r->error)),
 			 advice(r->end));
-	else
+		tell(p, arena_fmt(a, "%.*s%s", STRF(r->error), advice(r->end)));
+	} else
 		log_debug("telegram.unreachable", "err=%.*s wait_ms=%lld",
 			  STRF(log_q(a, r->error)), (long long)wait);
 	p->faults++;
@@ -116,8 +133,10 @@ static void fault(struct poller *p, const struct telegram_reply *r, struct arena
 
 static void fine(struct poller *p)
 {
-	if (p->faults)
+	if (p->faults) {
 		log_info("telegram.back", "after=%d", p->faults);
+		tell(p, S(""));
+	}
 	p->faults = 0;
 }
 

@@ -1,6 +1,7 @@
 /*
  * gantry status: the exit code is the health.  It tests the daemon's lock first and opens
- * the database only when it is held, so it creates nothing.
+ * the database only when it is held, so it creates nothing.  A channel in trouble is said, and
+ * does not count: a restart would not mend the network.
  */
 #include "cli/cli.h"
 
@@ -15,7 +16,7 @@
 
 /* EXIT_OK with the age of the heartbeat, or why not. */
 static int check(struct cli *cli, const struct config *cfg, int64_t *pid, int64_t *age_ms,
-		 struct err *e)
+		 str *trouble, struct err *e)
 {
 	str lock = arena_fmt(cli->a, "%.*s.lock", STRF(cfg->store.dsn));
 	struct store *s;
@@ -27,6 +28,8 @@ static int check(struct cli *cli, const struct config *cfg, int64_t *pid, int64_
 	if ((rc = store_open(&s, &cfg->store, STORE_READ, NULL, e)) < 0)
 		return rc;
 	rc = store_heartbeat_get(s, S("daemon"), &at_ms, e);
+	if (rc == OK)
+		rc = store_trouble_get(s, S("poll"), cli->a, trouble, e);
 	store_close(s);
 	if (rc < 0)
 		return rc;
@@ -44,23 +47,28 @@ static int run(struct cli *cli)
 	struct config *cfg = NULL;
 	struct err e = { 0 };
 	int64_t pid = 0, age_ms = -1;
+	str trouble = S("");
 	int code = cli_rest(cli, 0, 0);
 
 	if (code != EXIT_OK || (code = cli_config(cli, CONFIG_STORE, true, &cfg)) != EXIT_OK)
 		return code;
-	int rc = check(cli, cfg, &pid, &age_ms, &e);
+	int rc = check(cli, cfg, &pid, &age_ms, &trouble, &e);
 	if (json) {
 		struct buf b = buf_in(cli->a, 4096);
 		buf_addc(&b, '{');
-		buf_json_member(&b, "status", rc == OK ? S("healthy") : S("dead"));
+		buf_json_member(&b, "status",
+				rc < 0      ? S("dead")
+				: trouble.n ? S("degraded")
+					    : S("healthy"));
 		buf_json_member_i64(&b, "pid", pid);
 		buf_json_member_i64(&b, "heartbeat_age_ms", age_ms);
-		buf_json_member(&b, "reason", str_of(e.msg));
+		buf_json_member(&b, "reason", rc < 0 ? str_of(e.msg) : trouble);
 		buf_add(&b, S("}\n"));
 		(void)fwrite(b.p, 1, b.n, stdout);
 	} else if (rc == OK) {
-		(void)printf("healthy: pid %lld, heartbeat %lld s ago\n", (long long)pid,
-			     (long long)(age_ms / 1000));
+		(void)printf("%s: pid %lld, heartbeat %lld s ago%s%.*s\n",
+			     trouble.n ? "degraded" : "healthy", (long long)pid,
+			     (long long)(age_ms / 1000), trouble.n ? "; " : "", STRF(trouble));
 	} else {
 		(void)cli_fail("%s", e.msg);
 	}
@@ -75,7 +83,9 @@ const struct cmd cmd_status = {
 		 "\n"
 		 "Exit code 0 when a daemon holds the lock and its heartbeat is at most 60 s "
 		 "old,\n"
-		 "else 1 with the reason.\n"
+		 "else 1 with the reason.  A channel that cannot be reached is \"degraded\", "
+		 "and "
+		 "0.\n"
 		 "\n"
 		 "example:\n"
 		 "  gantry status || systemctl restart gantry\n",

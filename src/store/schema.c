@@ -379,11 +379,16 @@ static const char inbox_fetch[] =
 	"ALTER TABLE inbox ADD COLUMN fetch TEXT NOT NULL DEFAULT '';\n"
 	"CREATE INDEX inbox_fetch ON inbox (id) WHERE state = 'ready' AND fetch <> '';\n";
 
+/* Why a part does not do its work although it is alive. */
+static const char heartbeat_trouble[] =
+	"ALTER TABLE heartbeats ADD COLUMN trouble TEXT NOT NULL DEFAULT '';\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
 	{ 3, "call_owner", call_owner },
 	{ 4, "inbox_fetch", inbox_fetch },
+	{ 5, "heartbeat_trouble", heartbeat_trouble },
 };
 
 const struct migration *schema_migrations(size_t *n)

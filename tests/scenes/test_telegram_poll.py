@@ -5,7 +5,8 @@ import re
 import pytest
 
 from fakes.model import Reply, call
-from harness.watch import Gate
+from harness.tls import Front, certificate
+from harness.watch import Gate, wait_until
 
 pytestmark = pytest.mark.concurrency
 
@@ -27,6 +28,34 @@ def test_a_poll_gone_silent_is_given_up_and_the_message_is_answered(bot, echo, h
     bot.step(130)
     bot.wait_text("end two")
     assert silent.dropped and d.running()
+
+
+def test_a_handshake_that_never_ends_is_given_up(bot, echo, tmp_path):
+    """The server accepts and stays silent: connecting has a deadline, and the next connection works."""
+    cert, key = certificate(tmp_path, "api", "IP:127.0.0.1")
+    front = Front(bot.url, cert, key)
+    try:
+        d = bot.run_clocked(TELEGRAM_API_BASE_URL=front.url, SSL_CERT_FILE=str(cert))
+        bot.say("one")
+        bot.wait_text("end one")
+        front.silent = True
+        bot.board.wait(lambda: bot.waiting, "a poll that waits")
+        stuck = len(front.arrived)
+        bot.step(45)                    # this poll is over; the next one needs a new connection
+        wait_until(lambda: len(front.arrived) > stuck, "a connection")
+        bot.step(11)
+        d.err.wait("no connection within 10000 ms")
+        bot.say("two")
+        front.silent = False
+        bot.step(60)
+        bot.wait_text("end two")
+        front.silent = True
+        wait_until(lambda: bot.waiting, "a poll that waits")
+        bot.step(45)
+        d.term()                        # nor does the end wait for it
+        assert d.wait(5) in (0, 143)
+    finally:
+        front.close()
 
 
 def test_sends_go_on_while_a_poll_is_dead(bot, model):
@@ -68,6 +97,27 @@ def test_another_instance_is_named_and_outlasted(bot, echo):
     bot.say("two")
     bot.wait_text("end two", seconds=60)
     assert d.running() and len(echo.requests) == 2
+
+
+def test_a_token_revoked_in_flight_is_said_and_asked_for_once_a_minute(bot, echo, gantry):
+    d = bot.run_clocked()
+    bot.say("one")
+    bot.wait_text("end one")
+    refused = bot.fail("getUpdates", times=None, error=(401, "Unauthorized"))
+    bot.say("two")
+    d.err.wait("(?i)the token is not valid any more")
+    status = gantry.run("status", *bot.args)
+    assert status.out.startswith("degraded") and "401" in status.out and "token" in status.out
+    assert gantry.run("status", "--json", *bot.args).out.startswith('{"status":"degraded"')
+    hits = refused.hits
+    bot.step(25)
+    bot.step(90)
+    bot.board.wait(lambda: refused.hits > hits, "another try")
+    assert hits == 1 and d.running()
+    bot.heal()
+    bot.step(90)
+    bot.wait_text("end two")
+    assert gantry.run("status", *bot.args).out.startswith("healthy")
 
 
 def test_a_webhook_is_removed_without_losing_what_waits(bot, echo):

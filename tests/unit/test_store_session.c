@@ -283,6 +283,27 @@ static void a_heartbeat_is_seen_by_others(void **state)
 	store_close(r);
 }
 
+static void trouble_of_a_part_stands_until_its_next_heartbeat(void **state)
+{
+	struct world *w = *state;
+	str why = S("?");
+
+	ok(w, store_trouble_get(w->s, S("poll"), &w->a, &why, &w->e));
+	assert_text(why, "");
+	struct tx tx = world_begin(w);
+	ok(w, store_trouble(&tx, S("poll"), S("refused"), &w->e));
+	world_commit(w, &tx);
+	ok(w, store_trouble_get(w->s, S("poll"), &w->a, &why, &w->e));
+	assert_text(why, "refused");
+	ok(w, store_trouble_get(w->s, S("daemon"), &w->a, &why, &w->e));
+	assert_text(why, "");
+	tx = world_begin(w);
+	ok(w, store_heartbeat(&tx, S("poll"), S("1.2"), &w->e));
+	world_commit(w, &tx);
+	ok(w, store_trouble_get(w->s, S("poll"), &w->a, &why, &w->e));
+	assert_text(why, "");
+}
+
 static void usage_is_summed_from_a_time_on(void **state)
 {
 	struct world *w = *state;
@@ -391,6 +412,7 @@ int main(void)
 		T(history_begins_at_the_cut_and_with_the_epoch),
 		T(collapsing_marks_what_is_old_and_long),
 		T(a_heartbeat_is_seen_by_others),
+		T(trouble_of_a_part_stands_until_its_next_heartbeat),
 		T(usage_is_summed_from_a_time_on),
 		T(quirks_and_tool_lists_are_kept_per_name),
 		T(recipes_of_the_older_programs_work),

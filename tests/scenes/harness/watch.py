@@ -46,6 +46,16 @@ class Board:
         raise Hung("gave up waiting for %s%s" % (what, more))
 
 
+def wait_until(test, what, seconds=None):
+    """For things that notify nobody: look again and again."""
+    end = time.monotonic() + limit(seconds if seconds is not None else 20.0)
+    while not (value := test()):
+        if time.monotonic() > end:
+            raise Hung("gave up waiting for %s" % what)
+        threading.Event().wait(0.01)
+    return value
+
+
 class Gate:
     """A place where a fake stops until the test lets it go on."""
 
