@@ -21,6 +21,7 @@ struct relay {
 	struct channel base;
 	struct channel *inner;
 	enum send_end end;
+	int64_t piece; /* whose end that was: sent at another try, it counts no more */
 	str error;
 	struct arena *a;
 };
@@ -40,10 +41,11 @@ static void on_send(struct channel *self, const struct outbox_row *row,
 	struct relay *r = (struct relay *)self;
 
 	r->inner->send(r->inner, row, piece, a, out, c);
-	if (out->end == SEND_OK && r->end == SEND_RETRY)
+	if (out->end == SEND_OK && r->piece == piece->id)
 		r->end = SEND_OK;
 	if (out->end == SEND_OK)
 		return;
+	r->piece = piece->id;
 	r->end = out->moved_to.n ? SEND_RETRY : out->end;
 	r->error = arena_dup(r->a, out->error);
 }

@@ -157,16 +157,20 @@ def test_a_tool_is_traced_and_the_answer_follows(bot, gantry, model, mcp):
     bot.board.wait(lambda: sum("It says tulip" in t for t in bot.seen()) == 1, "the answer, once", None, bot.view)
 
 
-def test_a_tool_that_takes_long_is_named(bot, model, mcp, gantry):
+@pytest.mark.parametrize("trace", ["compact", "off"])
+def test_a_tool_that_takes_long_is_named(bot, model, mcp, gantry, trace):
     mcp.add("srv", tools=["slow"])
     gate = gantry.dir / "gate"
     model.reply(calls=[call("srv__slow", gate=str(gate))])
     model.reply("at last")
-    bot.run_clocked(TOOL_TRACE="compact")
+    bot.run_clocked(TOOL_TRACE=trace)
     bot.say("go")
     mcp.wait(lambda: mcp.calls(), "the tool call")
-    bot.step(9)
-    bot.wait_text("slow")
+    bot.step(7)
+    bot.wait_calls("sendChatAction", 2)     # so much time has passed, and nothing was said
+    assert not bot.seen()
+    bot.step(2)
+    bot.wait_text("running srv__slow")
     gate.write_text("")
     bot.wait_text("at last")
 
@@ -195,6 +199,29 @@ def test_send_says_what_is_wrong(bot, gantry, args, word):
 def test_send_tells_a_refusal(bot, gantry):
     r = gantry.run("send", "--chat", 222, "x", code=None)
     assert r.code != 0 and "chat not found" in r.err, r
+
+
+@pytest.mark.parametrize("how, code, words", [
+    (dict(flood=1), 0, ""), (dict(flood=90), 1, "Too Many Requests"), (dict(http=502), 0, ""),
+    (dict(http=502, times=2), 1, "502"), (dict(cut=20), 1, "may or may not have arrived"),
+    (dict(reset=True, done=True), 1, "may or may not have arrived"),
+    (dict(error=(400, "Bad Request: can't parse entities: x")), 0, ""),
+    (dict(error=(403, "Forbidden: bot was blocked by the user")), 1, "blocked")])
+def test_send_knows_what_became_of_it(bot, gantry, how, code, words):
+    bot.fail("sendMessage", **how)
+    r = gantry.run("send", "--chat", ALLOWED, "the *words*", code=None)
+    assert r.code == code and words in r.err, r
+    assert bot.seen() == ["the *words*" if "entities" in str(how) else "the words"] * (
+        code == 0 or bool(how.get("done") or how.get("cut")))
+    # Nothing stays for a daemon to send once more.
+    assert not gantry.sql("select 1 from outbox where state not in ('done', 'dead')")
+
+
+def test_send_follows_a_group_that_moved(bot, gantry):
+    old = bot.group()
+    new = bot.migrate(old, -1001999999999, announce=False)
+    assert gantry.run("send", "--chat", old, "hello").code == 0
+    assert bot.seen(new) == ["hello"]
 
 
 def test_a_blocked_bot_or_a_deleted_chat_does_not_hold_up_the_others(bot, gantry, model):

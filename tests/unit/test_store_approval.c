@@ -270,6 +270,43 @@ static void repost(struct world *w, int64_t expected)
 	world_commit(w, &tx);
 }
 
+static bool posted(struct world *w, const char *id, int64_t now)
+{
+	struct tx tx = world_begin(w);
+	int64_t outbox = world_i64(w, "SELECT id FROM outbox WHERE approval_id <> '' "
+				      "ORDER BY id LIMIT 1");
+	bool over = false;
+
+	ok(w, store_approval_posted(&tx, str_of(id), outbox, now, &over, &w->e));
+	world_commit(w, &tx);
+	return over;
+}
+
+static void a_question_that_was_refused_everywhere_is_over(void **state)
+{
+	struct world *w = *state;
+	struct asked q = asked(w);
+	int64_t now = clock_now_ms(), n = 0;
+
+	assert_true(park(w, &q));
+	/* It went out: nothing ends. */
+	world_sql(w, "UPDATE outbox SET state = 'done'");
+	assert_false(posted(w, q.id[0], now));
+	/* It was refused, but stands there from before a restart. */
+	world_sql(w, "UPDATE outbox SET state = 'dead'; UPDATE approvals SET message_id = '7'");
+	assert_false(posted(w, q.id[0], now));
+	world_sql(w, "UPDATE approvals SET message_id = ''");
+	assert_true(posted(w, q.id[0], now));
+	struct tx tx = world_begin(w);
+	ok(w, store_approval_expire(&tx, now + 1, &n, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(n, 1); /* the other one may still be answered */
+	assert_text(world_text(w, TURN), "ready");
+	/* What was answered meanwhile stays so. */
+	assert_int_equal(press(w, q.id[1], true, now), APPROVAL_END_DECIDED);
+	assert_false(posted(w, q.id[1], now));
+}
+
 static void after_a_restart_a_question_is_posted_once_more(void **state)
 {
 	struct world *w = *state;
@@ -337,6 +374,7 @@ int main(void)
 		T(the_clock_ends_questions_and_wakes_their_turns),
 		T(stop_ends_a_parked_turn_and_its_questions),
 		T(a_turn_that_is_to_end_asks_nothing_and_does_not_park),
+		T(a_question_that_was_refused_everywhere_is_over),
 		T(after_a_restart_a_question_is_posted_once_more),
 		T(a_question_that_never_went_out_is_not_posted_twice),
 		T(always_is_a_grant_for_exactly_this),

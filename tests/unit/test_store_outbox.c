@@ -201,6 +201,31 @@ static void a_hold_keeps_everything_of_its_channel_back(void **state)
 	assert_text(next(w, &row, &wake), "b");
 }
 
+static bool waits(struct world *w, const char *channel, const char *address)
+{
+	bool yes = false;
+
+	ok(w, store_outbox_waits(w->s, str_of(channel), str_of(address), &yes, &w->e));
+	return yes;
+}
+
+static void an_answer_waits_until_its_last_piece_is_over(void **state)
+{
+	struct world *w = *state;
+
+	assert_false(waits(w, "test", "1"));
+	int64_t id = add(w, "1", "reply", "a");
+	(void)add(w, "2", "notice", "b"); /* only replies are ordered */
+	assert_true(waits(w, "test", "1"));
+	assert_false(waits(w, "test", "2") || waits(w, "other", "1"));
+	assert_text(next_text(w), "a");
+	split(w, id, 2);
+	end(w, begin(w, id).id, PIECE_SENT, 0);
+	assert_true(waits(w, "test", "1"));
+	end(w, begin(w, id).id, PIECE_DEAD, 0);
+	assert_false(waits(w, "test", "1"));
+}
+
 static void nothing_to_wait_for_is_told_apart(void **state)
 {
 	struct world *w = *state;
@@ -314,6 +339,7 @@ int main(void)
 		T(a_row_without_pieces_is_done),
 		T(a_piece_put_off_holds_its_address_until_the_time),
 		T(a_hold_keeps_everything_of_its_channel_back),
+		T(an_answer_waits_until_its_last_piece_is_over),
 		T(nothing_to_wait_for_is_told_apart),
 		T(what_became_of_the_pieces_decides_about_the_row),
 		T(steps_out_of_order_are_refused),
