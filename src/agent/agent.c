@@ -6,6 +6,7 @@
 
 #include "agent/persona.h"
 #include "base/buf.h"
+#include "config/zones.h"
 #include "os/clock.h"
 
 #include <string.h>
@@ -157,4 +158,13 @@ str agent_perf_text(struct agent *ag, struct arena *a)
 	for (int64_t i = last; i > last - n; i--)
 		perf_line(&b, a, &ring[(i - 1) % PERF_RING]);
 	return buf_str(&b);
+}
+
+const struct zone *agent_zone(struct agent *ag, struct arena *a)
+{
+	struct snapshot *s = agent_snapshot_get(ag);
+	const struct zone *z = zone_load_or_utc(a, s->cfg->cron.zone);
+
+	agent_snapshot_put(ag, s);
+	return z;
 }

@@ -12,6 +12,7 @@
 
 #include "mcp/host.h"
 #include "model/model.h"
+#include "sched/zone.h"
 #include "store/turn.h"
 #include "tools/tools.h"
 
@@ -62,7 +63,11 @@ int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io 
 		   const struct cancel *c, struct err *e) MUSTUSE;
 
 /* The user message of a new turn, to be added in the claim's transaction. */
-int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t, struct arena *a,
-		     struct err *e) MUSTUSE;
+int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t,
+		     const struct zone *zone, struct arena *a, struct err *e) MUSTUSE;
+
+/* The zone of the person and of schedules, as its file is now; to be read before the
+ * transaction. */
+const struct zone *agent_zone(struct agent *ag, struct arena *a);
 
 #endif

@@ -4,6 +4,7 @@
  * message counts as handled, or neither.
  */
 #include "agent/run.h"
+#include "agent/scheduled.h"
 
 #include "os/log.h"
 #include "os/wait.h"
@@ -53,13 +54,14 @@ static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, s
 	};
 	int64_t id;
 
-	return store_outbox_add(tx, &row, &id, e);
+	return scheduled_told(r->t) ? store_outbox_add(tx, &row, &id, e) : OK;
 }
 
 /* Rows for the user are added before the turn is closed, so that they take over what was
  * reserved for its answer.
  *
- * Close the turn without an answer; text is told to the user, "" nothing. */
+ * Close the turn without an answer; text is told to the user, "" nothing.  What becomes of a
+ * scheduled one is told by its job. */
 static int close_turn(struct run *r, enum turn_end end, const char *why, str error, str text,
 		      struct err *e)
 {
@@ -74,7 +76,8 @@ static int close_turn(struct run *r, enum turn_end end, const char *why, str err
 	    (rc = store_turn_note(&tx, r->t->id, why, &a, &f.note, e)) < 0)
 		return rc;
 	f.history = f.note.n ? HISTORY_NOTE : HISTORY_NONE;
-	if ((text.n && (rc = reply_row(r, &tx, "reply", text, e)) < 0) ||
+	if ((text.n && !scheduled_turn(r->t) &&
+	     (rc = reply_row(r, &tx, "reply", text, e)) < 0) ||
 	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
@@ -91,8 +94,10 @@ static str with_notices(struct run *r)
 		[LAND_LOOP] = "the same tool call kept giving the same result",
 		[LAND_MEMORY] = "the turn grew too large",
 	};
-	str text = r->text;
+	str text = r->text, label = scheduled_label(r->t, r->a);
 
+	if (label.n)
+		text = arena_fmt(r->a, "%.*s\n\n%.*s", STRF(label), STRF(text));
 	if (r->finish == MODEL_LENGTH)
 		text = arena_fmt(r->a,
 				 "%.*s\n\n[the answer was cut off by the model's length limit]",

@@ -8,7 +8,7 @@
  */
 #include "agent/prompt.h"
 
-#include "base/date.h"
+#include "sched/when.h"
 #include "text/json.h"
 #include "text/text.h"
 
@@ -37,16 +37,12 @@ str prompt_system(struct arena *a, const struct prompt_system *in)
 	return arena_dup(a, str_trim(buf_str(&b)));
 }
 
-str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_status *servers,
-		   size_t n)
+str prompt_context(struct arena *a, int64_t now_ms, const struct zone *zone,
+		   const struct mcp_server_status *servers, size_t n)
 {
-	static const char *const days[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
-					    "Thursday", "Friday", "Saturday" };
-	struct date d = date_of_ms(now_ms);
 	struct buf b = buf_in(a, 4096);
 
-	buf_fmt(&b, "[context]\nnow: %s %04d-%02d-%02d %02d:%02d UTC", days[d.weekday], d.year,
-		d.month, d.day, d.hour, d.minute);
+	buf_fmt(&b, "[context]\nnow: %.*s", STRF(when_clock(a, zone, now_ms)));
 	for (size_t i = 0; i < n; i++)
 		if (servers[i].state == MCP_FAILED)
 			buf_fmt(&b, "\ntool server %.*s is down: %.*s", STRF(servers[i].name),

@@ -13,6 +13,7 @@
 #include "mcp/host.h"
 #include "model/model.h"
 #include "store/message.h"
+#include "sched/zone.h"
 
 struct memory_row {
 	str kind, subject, content;
@@ -28,9 +29,9 @@ struct prompt_system {
 /* The one system message; "" when there is nothing to say. */
 str prompt_system(struct arena *a, const struct prompt_system *in);
 
-/* The context block of a user message: the clock, and tool servers in trouble. */
-str prompt_context(struct arena *a, int64_t now_ms, const struct mcp_server_status *servers,
-		   size_t n);
+/* The context block of a user message: the clock with weekday and zone, and tool servers in trouble. */
+str prompt_context(struct arena *a, int64_t now_ms, const struct zone *zone,
+		   const struct mcp_server_status *servers, size_t n);
 
 /* A picture of a user message: its URL, or what is said in its place. */
 struct prompt_image {

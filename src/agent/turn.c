@@ -8,6 +8,7 @@
  */
 #include "agent/prompt.h"
 #include "agent/run.h"
+#include "agent/scheduled.h"
 
 #include "os/clock.h"
 #include "os/log.h"
@@ -20,15 +21,15 @@
 #define ATTEMPTS_MAX 3
 #define TURN_MEMORY (64u << 20)
 
-int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t, struct arena *a,
-		     struct err *e)
+int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t,
+		     const struct zone *zone, struct arena *a, struct err *e)
 {
 	struct mcp_server_status *servers = NULL;
 	size_t n = 0;
 
 	if (ag->opt.host)
 		mcp_host_status(ag->opt.host, a, &servers, &n);
-	str context = prompt_context(a, t->started_at_ms, servers, n);
+	str context = prompt_context(a, t->started_at_ms, zone, servers, n);
 	str said = run_text_of(a, t->rows, t->rows_n);
 	return store_message_user(tx, t->id, model_user_wire(a, said), said, context, e);
 }
@@ -87,8 +88,12 @@ static int prepare(struct run *r, struct err *e)
 			      &r->quirks.context_window, e);
 	if (rc < 0 || (rc = run_images(r, e)) < 0)
 		return rc;
-	rc = store_history(ag->opt.store, &r->t->session, l->history_max_messages + 64, r->a,
-			   &r->history, &r->history_n, e);
+	/* Earlier answers of its kind would be imitated; a session that only a job uses is
+	 * kept for having them. */
+	bool asked = scheduled_turn(r->t) && !str_eq(r->t->session.channel, S("cron"));
+	rc = (asked ? store_history_asked : store_history)(ag->opt.store, &r->t->session,
+							   l->history_max_messages + 64, r->a,
+							   &r->history, &r->history_n, e);
 	if (rc == OK)
 		prompt_read(r->a, r->history, r->history_n);
 	return rc;
@@ -288,8 +293,12 @@ int agent_turn_run(struct agent *ag, const struct turn *t, const struct turn_io 
 	r.snap = agent_snapshot_get(ag);
 	r.started_ms = clock_mono_ms();
 	/* The soft limit is asked about between rounds; a while later the turn is ended. */
-	int64_t max_ms = r.snap->cfg->limits.turn_max_ms;
+	int64_t max_ms = r.snap->cfg->limits.turn_max_ms, own_ms = scheduled_timeout_ms(t);
+	if (own_ms > 0 && (max_ms <= 0 || own_ms < max_ms))
+		max_ms = own_ms;
 	int64_t more_ms = max_ms / 10 < 60000 ? max_ms / 10 : 60000;
+	if (max_ms == own_ms)
+		more_ms = 0; /* a job's own limit is a hard one */
 	if ((rc = cancel_init(&token, c, max_ms + more_ms, e)) < 0) {
 		agent_snapshot_put(ag, r.snap);
 		return rc;

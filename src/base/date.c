@@ -47,11 +47,18 @@ struct date date_of_ms(int64_t at_ms)
 	};
 }
 
-static int64_t to_ms(const struct date *d)
+int64_t date_to_ms(const struct date *d)
 {
 	int64_t s = d->hour * INT64_C(3600) + d->minute * INT64_C(60) + d->second;
 
 	return days_of(d->year, d->month, d->day) * DAY_MS + s * 1000 + d->ms;
+}
+
+int date_days_in(int year, int month)
+{
+	int next = month == 12 ? 1 : month + 1;
+
+	return (int)(days_of(year + (month == 12), next, 1) - days_of(year, month, 1));
 }
 
 str date_rfc3339(struct arena *a, int64_t at_ms)
@@ -77,11 +84,85 @@ static bool in_range(const struct date *d)
 {
 	struct date day = { .year = d->year, .month = d->month, .day = d->day };
 
-	if (d->month < 1 || d->day < 1 || d->day > 31 || d->hour < 0 || d->hour > 23 ||
-	    d->minute < 0 || d->minute > 59 || d->second < 0 || d->second > 60)
+	if (d->month < 1 || d->month > 12 || d->day < 1 || d->day > 31 || d->hour < 0 ||
+	    d->hour > 23 || d->minute < 0 || d->minute > 59 || d->second < 0 || d->second > 60)
 		return false;
 	/* The 31st of November comes back as another day. */
-	return date_of_ms(to_ms(&day)).day == d->day;
+	return date_of_ms(date_to_ms(&day)).day == d->day;
+}
+
+/* n digits at the front of *rest. */
+static bool digits(str *rest, size_t n, int *out)
+{
+	int value = 0;
+
+	if (rest->n < n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (rest->p[i] < '0' || rest->p[i] > '9')
+			return false;
+		value = value * 10 + (rest->p[i] - '0');
+	}
+	*rest = str_sub(*rest, n, rest->n);
+	*out = value;
+	return true;
+}
+
+/* One of the characters. */
+static bool mark(str *rest, const char *of)
+{
+	for (; rest->n && *of; of++) {
+		if (*rest->p == *of) {
+			*rest = str_sub(*rest, 1, rest->n);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Thousandths; what is finer is dropped. */
+static bool fraction(str *rest, int *ms)
+{
+	int digit, unit = 100;
+
+	if (!mark(rest, ".,"))
+		return true;
+	if (!digits(rest, 1, &digit))
+		return false;
+	do {
+		*ms += digit * unit;
+		unit /= 10;
+	} while (digits(rest, 1, &digit));
+	return true;
+}
+
+bool date_parse_rfc3339(str s, int64_t *at_ms, bool *zoned)
+{
+	struct date d = { 0 };
+	int hours = 0, minutes = 0;
+
+	if (!digits(&s, 4, &d.year) || !mark(&s, "-") || !digits(&s, 2, &d.month) ||
+	    !mark(&s, "-") || !digits(&s, 2, &d.day) || !mark(&s, "Tt ") ||
+	    !digits(&s, 2, &d.hour) || !mark(&s, ":") || !digits(&s, 2, &d.minute))
+		return false;
+	if (mark(&s, ":") && (!digits(&s, 2, &d.second) || !fraction(&s, &d.ms)))
+		return false;
+	if (!in_range(&d) || d.year < 1)
+		return false;
+	*zoned = s.n > 0;
+	if (s.n && !mark(&s, "Zz")) {
+		int sign = *s.p == '-' ? -1 : 1;
+
+		if (!mark(&s, "+-") || !digits(&s, 2, &hours) || !mark(&s, ":") ||
+		    !digits(&s, 2, &minutes) || hours > 23 || minutes > 59)
+			return false;
+		hours *= sign;
+		minutes *= sign;
+	}
+	if (s.n)
+		return false;
+	*at_ms = date_to_ms(&d) - (hours * INT64_C(60) + minutes) * 60000;
+	return true;
 }
 
 bool date_parse_http(str s, int64_t *at_ms)
@@ -111,6 +192,6 @@ bool date_parse_http(str s, int64_t *at_ms)
 	d.month = month_of(mon);
 	if (!in_range(&d))
 		return false;
-	*at_ms = to_ms(&d);
+	*at_ms = date_to_ms(&d);
 	return true;
 }

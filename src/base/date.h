@@ -15,8 +15,17 @@ struct date {
 
 struct date date_of_ms(int64_t at_ms);
 
+/* The other way; the weekday is not looked at, and fields over their range carry. */
+int64_t date_to_ms(const struct date *d);
+int date_days_in(int year, int month);
+
 /* "2026-11-30T09:38:32.123Z": always 24 characters. */
 str date_rfc3339(struct arena *a, int64_t at_ms);
+
+/* "2026-11-30T17:00:00+01:00" (RFC 3339; seconds may be left out, T may be a blank).  *zoned: it
+ * had an offset or Z, and *at_ms is an instant; else *at_ms is the date as if it were UTC.
+ * False when it is none, or no date there is. */
+bool date_parse_rfc3339(str s, int64_t *at_ms, bool *zoned);
 
 /* An HTTP date (RFC 9110 section 5.6.7, all three forms).  False when it is none. */
 bool date_parse_http(str s, int64_t *at_ms);

@@ -14,7 +14,7 @@
 
 static const struct cmd *const commands[] = {
 	&cmd_run,  &cmd_chat,   &cmd_prompt, &cmd_tools,  &cmd_sessions, &cmd_status,
-	&cmd_init, &cmd_config, &cmd_send,   &cmd_policy, &cmd_version,
+	&cmd_init, &cmd_config, &cmd_send,   &cmd_policy, &cmd_cron,     &cmd_version,
 };
 
 int main(int argc, char **argv)

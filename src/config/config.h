@@ -14,12 +14,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "config/exec_cfg.h"
+#include "config/cron_cfg.h"
+#include "config/telegram_cfg.h"
 #include "policy/rules.h"
-
-struct i64_list {
-	const int64_t *v;
-	size_t n;
-};
 
 struct model_cfg {
 	str base_url, api_key, name;
@@ -101,21 +98,6 @@ struct log_cfg {
 	str level, format, file;
 };
 
-struct telegram_group_cfg {
-	bool any; /* "*": what no other entry names */
-	int64_t id;
-	bool require_mention;
-	struct i64_list allow_from; /* empty: the channel's */
-};
-
-struct telegram_cfg {
-	bool enabled;
-	str token, api_base_url; /* "": Telegram's own */
-	struct i64_list allow_from;
-	const struct telegram_group_cfg *groups;
-	size_t groups_n;
-};
-
 /* The effective value of one row of the option table, for showing. */
 struct config_setting {
 	str text; /* as it would stand in a file; <set:env:X> and the like for a secret */
@@ -142,6 +124,8 @@ struct config {
 	struct store_cfg store;
 	struct log_cfg log;
 	struct telegram_cfg telegram;
+	struct cron_cfg cron;
+	struct watch_cfg watch;
 	const str *secrets; /* values to keep out of logs and children */
 	size_t secrets_n;
 	struct str_list warnings; /* unused options, deprecated names: for the log at start */

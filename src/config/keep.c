@@ -26,8 +26,9 @@ static size_t field_size(enum opt_type type)
 		return sizeof(struct str_list);
 	case OPT_RULES:
 		return offsetof(struct policy_cfg, approval_timeout_ms);
-	case OPT_GROUPS:
 	case OPT_JOBS:
+		return sizeof(struct cron_job_list);
+	case OPT_GROUPS:
 		return 0;
 	default:
 		return sizeof(str);
@@ -60,6 +61,21 @@ static void copy_rules(struct arena *a, struct policy_cfg *to)
 	to->rules = copy;
 }
 
+static void copy_jobs(struct arena *a, struct cron_job_list *to)
+{
+	struct cron_job_cfg *copy = NEWN(a, struct cron_job_cfg, to->n + 1);
+
+	for (size_t i = 0; i < to->n; i++) {
+		copy[i] = to->v[i];
+		copy[i].name = arena_dup(a, copy[i].name);
+		copy[i].schedule = arena_dup(a, copy[i].schedule);
+		copy[i].prompt = arena_dup(a, copy[i].prompt);
+		copy[i].to_channel = arena_dup(a, copy[i].to_channel);
+		copy[i].to_address = arena_dup(a, copy[i].to_address);
+	}
+	to->v = copy;
+}
+
 /* The field was copied byte by byte: give it its own memory. */
 static void own_memory(struct config *c, const struct option *o)
 {
@@ -88,6 +104,9 @@ static void own_memory(struct config *c, const struct option *o)
 		return;
 	case OPT_RULES:
 		copy_rules(&c->arena, at);
+		return;
+	case OPT_JOBS:
+		copy_jobs(&c->arena, at);
 		return;
 	default:
 		*(str *)at = arena_dup(&c->arena, *(str *)at);

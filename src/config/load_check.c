@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "config/zones.h"
 #include "os/path.h"
 
 static bool is_set(const struct loader *l, const char *key)
@@ -165,6 +166,19 @@ static void say_unused(struct loader *l)
 		config_warn(l, "not used by this version yet: %s", buf_str(&names).p);
 }
 
+/* The machine's zone is what TZ names, for us as for every other program. */
+static void check_zone(struct loader *l)
+{
+	str tz = str_trim(env_get(l->env, "TZ"));
+	const struct zone *z;
+
+	if (tz.n && *tz.p == ':')
+		tz = str_sub(tz, 1, tz.n);
+	if (str_eq(l->c->cron.zone, S("Local")) && tz.n &&
+	    zone_load(&z, l->a, tz, NULL, NULL) == OK)
+		l->c->cron.zone = arena_dup(l->keep, tz);
+}
+
 void config_check(struct loader *l)
 {
 	const struct http_cfg *h = &l->c->http;
@@ -177,6 +191,7 @@ void config_check(struct loader *l)
 	check_model(l);
 	check_telegram(l);
 	check_tools(l);
+	check_zone(l);
 	(void)config_wanted(l, 0);
 	check_file(l, "log.file", l->c->log.file);
 	if (l->place.both)

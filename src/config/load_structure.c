@@ -8,6 +8,7 @@
 
 #include "config/value.h"
 #include "text/regex.h"
+#include "sched/cron.h"
 
 /* What a member of a map may be called. */
 struct members {
@@ -214,26 +215,19 @@ bool config_groups_allow_someone(struct loader *l)
 
 /* --- cron.jobs ---------------------------------------------------------------------- */
 
-static const char *check_schedule(str s)
+static const char *check_schedule(struct loader *l, str s)
 {
-	size_t fields = 0;
+	struct cron c;
+	struct err e = { 0 };
 
-	if (str_starts(s, S("@")))
-		return s.n > 1 ? NULL : "must have 5 fields, or be a macro such as @daily";
-	for (size_t i = 0; i < s.n; i++) {
-		bool blank = s.p[i] == ' ' || s.p[i] == '\t';
-
-		fields += !blank && (i == 0 || s.p[i - 1] == ' ' || s.p[i - 1] == '\t');
-	}
-	return fields == 5 ? NULL : "must have 5 fields, or be a macro such as @daily";
+	return cron_parse(&c, s, &e) < 0 ? arena_cstr(l->a, str_of(e.msg)) : NULL;
 }
 
-static bool enabled(const struct yaml *job)
+static bool flag(const struct yaml *job, const char *key, bool def)
 {
-	str s = member(job, "enabled");
-	bool is = true;
+	bool is = def;
 
-	return s.n == 0 || value_bool(s, &is) || is;
+	return member(job, key).n && value_bool(member(job, key), &is) == NULL ? is : def;
 }
 
 static void check_job(struct loader *l, const struct input *in, const struct yaml *job)
@@ -246,11 +240,12 @@ static void check_job(struct loader *l, const struct input *in, const struct yam
 	str word;
 	bool is;
 
-	if (!member(job, "name").n)
-		refuse(l, in, job, "name", "must be set");
+	if (!member(job, "name").n ||
+	    memchr(member(job, "name").p, '\n', member(job, "name").n))
+		refuse(l, in, job, "name", "must be set, and one line");
 	if (!member(job, "prompt").n)
 		refuse(l, in, job, "prompt", "must be set");
-	if ((why = check_schedule(member(job, "schedule"))))
+	if ((why = check_schedule(l, member(job, "schedule"))))
 		refuse(l, in, job, "schedule", why);
 	if ((why = value_word(l->a, member(job, "session"), "persistent ephemeral", &word)))
 		refuse(l, in, job, "session", why);
@@ -263,8 +258,35 @@ static void check_job(struct loader *l, const struct input *in, const struct yam
 		(void)check_members(l, in, to, &to_may);
 }
 
-static void jobs(struct loader *l, const struct input *in, const struct yaml *root)
+/* What is wrong with it was said; what is left is never used then. */
+static void take_job(struct loader *l, const struct yaml *job, struct cron_job_cfg *out)
 {
+	const struct yaml *to = yaml_get(job, S("deliver_to"));
+	str thread = to ? member(to, "thread_id") : S("");
+
+	*out = (struct cron_job_cfg){
+		.name = arena_dup(l->keep, member(job, "name")),
+		.schedule = arena_dup(l->keep, member(job, "schedule")),
+		.prompt = arena_dup(l->keep, member(job, "prompt")),
+		.ephemeral = str_eq(member(job, "session"), S("ephemeral")),
+		.enabled = flag(job, "enabled", true),
+		.catch_up = flag(job, "catch_up", false),
+	};
+	(void)value_ms(l->a, member(job, "timeout"), 1, 24 * 3600 * 1000, &out->timeout_ms);
+	if (!to || to->null)
+		return;
+	out->to_channel = arena_dup(l->keep, member(to, "channel"));
+	out->to_address = thread.n ? arena_fmt(l->keep, "%.*s:%.*s",
+					       STRF(member(to, "chat_id")), STRF(thread))
+				   : arena_dup(l->keep, member(to, "chat_id"));
+}
+
+static void jobs(struct loader *l, const struct option *o, const struct input *in,
+		 const struct yaml *root)
+{
+	struct cron_job_list *list = (struct cron_job_list *)((char *)l->c + o->at);
+	struct cron_job_cfg *out = NEWN(l->keep, struct cron_job_cfg, root->n + 1);
+	size_t n = 0;
 	static const struct members may = { { "name", "schedule", "prompt", "enabled",
 					      "session", "timeout", "deliver_to",
 					      "catch_up" } };
@@ -273,11 +295,13 @@ static void jobs(struct loader *l, const struct input *in, const struct yaml *ro
 		if (!check_members(l, in, job, &may))
 			continue;
 		check_job(l, in, job);
+		take_job(l, job, &out[n++]);
 		for (const struct yaml *k = root->child; k != job; k = k->next)
 			if (member(job, "name").n &&
 			    str_eq(member(k, "name"), member(job, "name")))
 				refuse(l, in, job, "name", "another job has this name");
 	}
+	*list = (struct cron_job_list){ .v = out, .n = n };
 }
 
 /* May the bot write to that chat?  Its user, or its group by id. */
@@ -299,7 +323,7 @@ static void check_delivery(struct loader *l, const struct input *in, const struc
 {
 	const struct yaml *to = yaml_get(job, S("deliver_to"));
 
-	if (!to || to->null || !enabled(job))
+	if (!to || to->null || !flag(job, "enabled", true))
 		return;
 	if (!member(to, "channel").n || !member(to, "chat_id").n)
 		refuse(l, in, to, "deliver_to", "needs channel and chat_id");
@@ -358,7 +382,7 @@ str config_structure(struct loader *l, const struct option *o, const struct inpu
 	else if (o->type == OPT_GROUPS)
 		groups(l, in, root);
 	else
-		jobs(l, in, root);
+		jobs(l, o, in, root);
 	flow(&shown, root);
 	return buf_str(&shown);
 }

@@ -335,23 +335,23 @@ const struct option options[] = {
 	  CONFIG_TOOLS, DEF("30"), RANGE(0, 1000000),
 	  .help = "How often memory is tidied up; 0: never." },
 
-	{ "cron.enabled", "CRON_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
-	  DEF2("true", "false"), .help = "Run scheduled jobs." },
-	{ "cron.timezone", "CRON_TZ", OPT_ZONE, OPT_LATER, CONFIG_TOOLS, DEF2("UTC", "Local"),
-	  .help = "Time zone of schedules: an IANA name, or Local." },
-	{ "cron.max_jobs", "CRON_MAX_JOBS", OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("50"),
-	  RANGE(1, 100000), .help = "Jobs that may be enabled." },
-	{ "cron.tick_seconds", "CRON_TICK_SECONDS", OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("15"),
-	  RANGE(1, 86400), .help = "How late a job may start." },
-	{ "cron.jobs", NULL, OPT_JOBS, OPT_LATER, CONFIG_TOOLS, DEF("[]"),
-	  .help = "Jobs: `name`, `schedule` (5 fields or @macro), `prompt`, `session` "
+	{ "cron.enabled", "CRON_ENABLED", OPT_BOOL, .need = CONFIG_TOOLS,
+	  DEF2("true", "false"), AT(cron.enabled), .help = "Run scheduled jobs." },
+	{ "cron.timezone", "CRON_TZ", OPT_ZONE, .need = CONFIG_TOOLS, DEF2("UTC", "Local"),
+	  AT(cron.zone), .help = "Time zone of schedules: an IANA name, or Local." },
+	{ "cron.max_jobs", "CRON_MAX_JOBS", OPT_INT, .need = CONFIG_TOOLS, DEF("50"),
+	  RANGE(1, 100000), AT(cron.max_jobs), .help = "Jobs that may be enabled." },
+	{ "cron.tick_seconds", "CRON_TICK_SECONDS", OPT_INT, .need = CONFIG_TOOLS, DEF("15"),
+	  RANGE(1, 86400), AT(cron.tick_s), .help = "How late a job may start." },
+	{ "cron.jobs", NULL, OPT_JOBS, .need = CONFIG_TOOLS, DEF("[]"),
+	  AT(cron.jobs), .help = "Jobs: `name`, `schedule` (5 fields or @macro), `prompt`, `session` "
 		  "(persistent or ephemeral), `timeout`, `enabled`, `catch_up`, and `deliver_to` "
 		  "with `channel` and `chat_id`." },
 
-	{ "watch.enabled", "WATCH_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF("false"),
-	  .help = "Watches that wake the agent when a tool has something new." },
-	{ "watch.max", "WATCH_MAX", OPT_INT, OPT_LATER, CONFIG_TOOLS, DEF("50"),
-	  RANGE(1, 100000), .help = "Watches that may exist." },
+	{ "watch.enabled", "WATCH_ENABLED", OPT_BOOL, .need = CONFIG_TOOLS, DEF("false"),
+	  AT(watch.enabled), .help = "Watches that wake the agent when a tool has something new." },
+	{ "watch.max", "WATCH_MAX", OPT_INT, .need = CONFIG_TOOLS, DEF("50"),
+	  RANGE(1, 100000), AT(watch.max), .help = "Watches that may exist." },
 };
 /* clang-format on */
 

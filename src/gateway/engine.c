@@ -104,6 +104,7 @@ static int open_tools(struct engine *g, struct err *e)
 		.box = config_sandbox(&g->arena, g->cfg, g->env, &g->cfg->exec.sandbox, S("")),
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
+		.cron = &g->cfg->cron,
 		.workspace = g->cfg->agent.workspace,
 		.home = env_get(g->env, "HOME"),
 		.own_path = g->cfg->store.dsn,

@@ -12,6 +12,7 @@
 #include "agent/slash.h"
 #include "base/version.h"
 #include "gateway/reload.h"
+#include "gateway/jobs.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/heap.h"
@@ -224,6 +225,16 @@ static int questions(struct gateway *d, bool *reposted, int64_t *at_ms, struct e
 	return rc;
 }
 
+/* Schedules.  *at_ms: when to look again. */
+static int schedules(struct gateway *d, struct jobs *j, int64_t *at_ms, struct err *e)
+{
+	*at_ms = INT64_MAX;
+	/* After the stop nothing new begins: it would only be put down again. */
+	if (!d->g->cfg->cron.enabled || cancel_reason(&d->g->stop) != CANCEL_NONE)
+		return OK;
+	return jobs_tick(d->g, j, &d->deliver, at_ms, e);
+}
+
 /* When to look again: what is over meanwhile was over at once. */
 static int clock_wait(struct gateway *d, int64_t beat_at_ms, int64_t at_ms, struct err *e)
 {
@@ -267,29 +278,36 @@ static int check(struct gateway *d, struct err *e)
 	return rc < 0 ? rc : store_check(d->g->store, &d->deliver, e);
 }
 
-/* Heartbeats; questions; and what has time: the check of the file, and now and then tidying
+/* Heartbeats; questions; schedules; and what has time: the check of the file, and now and then tidying
  * up. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
+	struct jobs jobs = { 0 };
 	bool reposted = false;
 
 	for (int64_t beats = 0;; beats++) {
 		struct err e = { 0 };
-		int64_t next = clock_mono_ms() + HEARTBEAT_MS, over_at = INT64_MAX;
+		int64_t next = clock_mono_ms() + HEARTBEAT_MS;
+		int64_t over_at = INT64_MAX, due_at = INT64_MAX;
 		int rc = OK;
 		beat(d);
-		if (beats == 0)
-			rc = check(d, &e);
-		else if (beats % TIDY_BEATS == 0)
+		if (beats == 0) {
+			/* What is due does not wait for a file that may be large. */
+			rc = schedules(d, &jobs, &due_at, &e);
+			rc = rc < 0 ? rc : check(d, &e);
+		} else if (beats % TIDY_BEATS == 0) {
 			rc = tidy(d, &e);
+		}
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 			(void)survive(d, "clock", &e, rc, &d->deliver);
 		while (clock_mono_ms() < next) {
 			rc = questions(d, &reposted, &over_at, &e);
+			if (rc == OK)
+				rc = schedules(d, &jobs, &due_at, &e);
 			if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 				(void)survive(d, "clock", &e, rc, &d->deliver);
-			if (clock_wait(d, next, over_at, &e) < 0)
+			if (clock_wait(d, next, due_at < over_at ? due_at : over_at, &e) < 0)
 				return NULL;
 		}
 	}
@@ -512,7 +530,10 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 	if ((rc = engine_check_schema(g, e)) < 0 ||
 	    (rc = cancel_init(&d.deliver, NULL, 0, e)) < 0)
 		return rc;
-	rc = start_threads(&d, &up, e);
+	if (g->cfg->cron.enabled)
+		rc = jobs_sync(g->store, &g->cfg->cron, &g->root, e);
+	if (rc == OK)
+		rc = start_threads(&d, &up, e);
 	if (rc == OK) {
 		log_info("ready", "channel=%s workers=%zu", opt->channel->name, d.workers_n);
 		*signo = watch(&d);

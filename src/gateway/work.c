@@ -3,6 +3,7 @@
  */
 #include "gateway/work.h"
 
+#include "agent/scheduled.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/wait.h"
@@ -65,12 +66,13 @@ static void on_slow(void *arg, str line)
 static int claim(struct engine *g, str only, struct arena *a, struct turn *t, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
+	const struct zone *zone = agent_zone(g->agent, a);
 	int rc;
 
 	if ((rc = store_begin(&tx, g->store, &g->stop, e)) < 0 ||
 	    (rc = store_turn_claim(&tx, only, a, t, e)) < 0)
 		return rc;
-	if (!t->resumed && (rc = agent_turn_begin(g->agent, &tx, t, a, e)) < 0)
+	if (!t->resumed && (rc = agent_turn_begin(g->agent, &tx, t, zone, a, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }
@@ -116,7 +118,14 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 			      .approver = opt->approver,
 			      .on_outbox = on_outbox,
 			      .parks = opt->channel && opt->channel->asks };
-	if (opt->channel) {
+	/* Nobody watches a scheduled turn, and nobody can be asked: what policy does not allow
+	 * outright is refused. */
+	bool watched = opt->channel && !scheduled_turn(&t);
+	if (!watched) {
+		io.parks = false;
+		io.approver = scheduled_turn(&t) ? &approver_deny_all : opt->approver;
+	}
+	if (watched) {
 		io.on_trace = on_trace;
 		io.on_slow = on_slow;
 		io.on_full = on_full;
@@ -137,7 +146,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 		turns_lose(&g->turns, t.id);
 	else if (entered)
 		turns_leave(&g->turns, t.id);
-	if (opt->channel)
+	if (watched)
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_STOP, (str){ 0 });
 	/* There may be an answer, and main may wait for the end.  The session's slot is free: who
 	 * ran this turn looks for the next one itself, unless it has to wait now. */

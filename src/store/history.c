@@ -124,16 +124,18 @@ int store_turn_load(struct store *s, str turn_id, struct arena *a, struct messag
 
 /* The first message of the oldest turn that fits: the newest turn always does. */
 static int oldest(int64_t *first_seq, struct db *db, const struct session *session, int64_t max,
-		  struct err *e)
+		  bool asked, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int64_t total = 0;
 	int rc = db_query(&r, db,
 			  "SELECT first_seq, prompt_n FROM turns "
 			  "WHERE session_id = ?1 AND epoch = ?2 AND first_seq >= ?3 "
-			  "AND history <> 'none' ORDER BY first_seq DESC",
+			  "AND history <> 'none' AND (?4 = 0 OR NOT EXISTS (SELECT 1 "
+			  "FROM inbox i WHERE i.turn_id = turns.id "
+			  "AND i.kind IN ('cron', 'watch'))) ORDER BY first_seq DESC",
 			  DB_ARGS(db_text(session->id), db_i64(session->epoch),
-				  db_i64(session->history_from_seq)),
+				  db_i64(session->history_from_seq), db_i64(asked)),
 			  e);
 
 	*first_seq = INT64_MAX;
@@ -150,7 +152,8 @@ static int oldest(int64_t *first_seq, struct db *db, const struct session *sessi
 /* Whole turns, and of those that are shortened the user's words and the note.  The order is
  * that of the two indexes: nothing is sorted. */
 static int past_messages(struct list *l, struct db *db, const struct session *session,
-			 int64_t first_seq, int64_t end_seq, struct arena *a, struct err *e)
+			 int64_t first_seq, int64_t end_seq, bool asked, struct arena *a,
+			 struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	int rc = db_query(
@@ -159,16 +162,18 @@ static int past_messages(struct list *l, struct db *db, const struct session *se
 		"ON m.turn_id = t.id WHERE t.session_id = ?1 AND t.epoch = ?2 "
 		"AND t.first_seq >= ?3 AND t.first_seq < ?4 AND t.history <> 'none' "
 		"AND iif(t.history = 'note', m.note = 1 OR m.role = 'user', m.note = 0) "
+		"AND (?5 = 0 OR NOT EXISTS (SELECT 1 FROM inbox i WHERE i.turn_id = t.id "
+		"AND i.kind IN ('cron', 'watch'))) "
 		"ORDER BY t.first_seq, t.rowid, m.round, m.idx",
 		DB_ARGS(db_text(session->id), db_i64(session->epoch), db_i64(first_seq),
-			db_i64(end_seq)),
+			db_i64(end_seq), db_i64(asked)),
 		e);
 
 	return rc < 0 ? rc : read_messages(l, &r, a, e);
 }
 
-int store_history(struct store *s, const struct session *session, int64_t max, struct arena *a,
-		  struct message **out, size_t *n, struct err *e)
+static int history(struct store *s, const struct session *session, int64_t max, bool asked,
+		   struct arena *a, struct message **out, size_t *n, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t first_seq;
@@ -176,14 +181,26 @@ int store_history(struct store *s, const struct session *session, int64_t max, s
 	int rc = reader_begin(&r, s, e);
 
 	if (rc == OK)
-		rc = oldest(&first_seq, r.db, session, max, e);
+		rc = oldest(&first_seq, r.db, session, max, asked, e);
 	if (rc == OK)
-		rc = past_messages(&l, r.db, session, first_seq, INT64_MAX, a, e);
+		rc = past_messages(&l, r.db, session, first_seq, INT64_MAX, asked, a, e);
 	if (rc < 0)
 		return rc;
 	*out = l.v;
 	*n = l.n;
 	return OK;
+}
+
+int store_history(struct store *s, const struct session *session, int64_t max, struct arena *a,
+		  struct message **out, size_t *n, struct err *e)
+{
+	return history(s, session, max, false, a, out, n, e);
+}
+
+int store_history_asked(struct store *s, const struct session *session, int64_t max,
+			struct arena *a, struct message **out, size_t *n, struct err *e)
+{
+	return history(s, session, max, true, a, out, n, e);
 }
 
 /* Where the turns end that begin in [from, *end) and hold at most max messages. */
@@ -222,7 +239,7 @@ int store_history_part(struct store *s, const struct session *session,
 	if (rc == OK)
 		rc = part_end(r.db, session, part->from, part->max, &end, e);
 	if (rc == OK)
-		rc = past_messages(&l, r.db, session, part->from, end, a, e);
+		rc = past_messages(&l, r.db, session, part->from, end, false, a, e);
 	if (rc < 0)
 		return rc;
 	part->rows = l.v;

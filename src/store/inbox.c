@@ -141,7 +141,11 @@ int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, str
 		return OK;
 	}
 	if (rc == OK)
-		rc = store_session_ensure(tx, row->channel, row->address, &a, &session, e);
+		rc = row->session_channel.n
+			     ? store_session_ensure(tx, row->session_channel,
+						    row->session_address, &a, &session, e)
+			     : store_session_ensure(tx, row->channel, row->address, &a,
+						    &session, e);
 	if (rc < 0)
 		return rc;
 	int64_t now = clock_now_ms();

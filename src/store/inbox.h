@@ -26,6 +26,8 @@ int store_blobs_sweep(struct store *s, struct err *e) MUSTUSE;
 
 struct inbox_new {
 	str channel, address;
+	str session_channel,
+		session_address; /* of the session, where it is another; "" the same */
 	str dedupe; /* the event (chat + message id, ...); "": none.  Kept seven days */
 	str kind; /* message, cli, cron, watch, system */
 	str owner; /* "": any daemon worker; else only this instance runs it (cli) */

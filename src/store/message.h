@@ -108,6 +108,11 @@ int store_turn_load(struct store *s, str turn_id, struct arena *a, struct messag
 int store_history(struct store *s, const struct session *session, int64_t max, struct arena *a,
 		  struct message **out, size_t *n, struct err *e) MUSTUSE;
 
+/* The same without the turns that a schedule or a watch began. */
+int store_history_asked(struct store *s, const struct session *session, int64_t max,
+			struct arena *a, struct message **out, size_t *n,
+			struct err *e) MUSTUSE;
+
 /* The same of the turns that begin in [from, to): as many as have max messages, the first in any
  * case. */
 struct history_part {

@@ -389,6 +389,7 @@ static const struct migration migrations[] = {
 	{ 3, "call_owner", call_owner },
 	{ 4, "inbox_fetch", inbox_fetch },
 	{ 5, "heartbeat_trouble", heartbeat_trouble },
+	{ 6, "jobs", schema_jobs },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -15,6 +15,9 @@ struct migration {
 	const char *sql;
 };
 
+/* schema_jobs.c */
+extern const char schema_jobs[];
+
 /* In order of their versions. */
 const struct migration *schema_migrations(size_t *n);
 

@@ -15,6 +15,7 @@
 struct tool_env {
 	const struct tools_opt *opt;
 	struct beneath files; /* what the file tools may touch */
+	const struct tool_ctx *ctx; /* of the call; NULL outside of turns */
 };
 
 struct tool {
@@ -29,6 +30,7 @@ struct tool {
 };
 
 extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
+extern const struct tool tool_cron_schedule, tool_cron_list, tool_cron_cancel;
 
 /* The built-in tools as a source: env is borrowed for its life. */
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env);

@@ -10,10 +10,8 @@
 #define OBJECT_MAX ((size_t)16 << 20)
 
 static const struct tool *const registry[] = {
-	&tool_read_file,
-	&tool_write_file,
-	&tool_list_dir,
-	&tool_exec,
+	&tool_read_file,     &tool_write_file, &tool_list_dir,    &tool_exec,
+	&tool_cron_schedule, &tool_cron_list,  &tool_cron_cancel,
 };
 
 static void list(const struct tool_source *self, struct arena *a,
@@ -48,13 +46,15 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 	SCOPED(cancel_done) struct cancel limit = { .fd = -1 };
 	struct json *object;
 
-	(void)ctx;
+	struct tool_env env = *(const struct tool_env *)self->arg;
+
+	env.ctx = ctx;
 	if (args.n > OBJECT_MAX)
 		return tool_fail(out, a, "the arguments are longer than %zu bytes", OBJECT_MAX);
 	int rc = json_read(&object, a, args, e);
 	if (rc == OK)
 		rc = cancel_init(&limit, c, t->own_time ? 0 : TIMEOUT_MS, e);
-	return rc < 0 ? rc : t->run(self->arg, object, a, out, &limit, e);
+	return rc < 0 ? rc : t->run(&env, object, a, out, &limit, e);
 }
 
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env)

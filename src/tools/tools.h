@@ -25,6 +25,7 @@ struct tools_opt {
 	const struct sandbox *box; /* of commands; NULL: none */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
+	const struct cron_cfg *cron; /* NULL: no schedules */
 	str workspace; /* where the file tools work when fs->roots is empty */
 	str home; /* for ~ in paths; "" none */
 	/* True when a file is our own database (by device and inode): never opened. */

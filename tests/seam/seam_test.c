@@ -5,7 +5,8 @@
  *   GANTRY_CLOCK=FILE     the file holds an int64 of this machine's byte order: milliseconds
  *                         added to the wall clock and to the monotonic one, read anew each
  *                         time.  No wait in the kernel lasts over 10 ms then, so a step
- *                         is noticed at once.
+ *                         is noticed at once.  A second int64, when it is there, is added to
+ *                         the wall clock alone: a clock that is set, a machine that slept.
  *   GANTRY_FAULT=F,F,...  each F one of
  *                         CALL:N         the N-th call of that kind fails with EIO
  *                         CALL:N:ERRNO   with that error, a name like ENOSPC or a number
@@ -83,7 +84,7 @@ static struct fault faults[FAULTS_MAX];
 static size_t faults_n;
 static bool watched[CALL_N];
 static pid_t owner;
-static const int64_t *clock_offset;
+static const int64_t *clock_offset, *wall_offset;
 static int landlock_max = INT_MAX;
 static bool unconfined;
 static atomic_bool shall_listen;
@@ -162,11 +163,13 @@ static void map_clock(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof *clock_offset)
 		refuse("GANTRY_CLOCK is no file of 8 bytes", path);
-	void *p = mmap(NULL, sizeof *clock_offset, PROT_READ, MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	(void)close(fd);
 	if (p == MAP_FAILED)
 		refuse("GANTRY_CLOCK cannot be mapped", path);
 	clock_offset = p;
+	if (st.st_size >= (off_t)(2 * sizeof *clock_offset))
+		wall_offset = clock_offset + 1;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -235,6 +238,8 @@ int seam_clock(clockid_t id, struct timespec *out)
 	if (rc != 0 || !clock_offset)
 		return rc;
 	int64_t ms = __atomic_load_n(clock_offset, __ATOMIC_RELAXED);
+	if (wall_offset && id == CLOCK_REALTIME)
+		ms += __atomic_load_n(wall_offset, __ATOMIC_RELAXED);
 	int64_t ns = out->tv_nsec + ms % 1000 * 1000000;
 	out->tv_sec += ms / 1000 + (ns >= 1000000000) - (ns < 0);
 	out->tv_nsec = ns >= 1000000000 ? ns - 1000000000 : ns < 0 ? ns + 1000000000 : ns;

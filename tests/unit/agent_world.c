@@ -262,7 +262,7 @@ void aw_claim(struct agent_world *k)
 	aw_open(k);
 	ok(k->w, store_turn_claim(&tx, S(""), &k->w->a, &k->t, &k->w->e));
 	if (!k->t.resumed)
-		ok(k->w, agent_turn_begin(k->agent, &tx, &k->t, &k->w->a, &k->w->e));
+		ok(k->w, agent_turn_begin(k->agent, &tx, &k->t, &zone_utc, &k->w->a, &k->w->e));
 	world_commit(k->w, &tx);
 }
 

@@ -333,7 +333,7 @@ static void the_context_block_tells_time_and_trouble(void **state)
 	};
 
 	(void)state;
-	str got = prompt_context(&a, INT64_C(1796031512000), servers, 2);
+	str got = prompt_context(&a, INT64_C(1796031512000), &zone_utc, servers, 2);
 	assert_string_equal(got.p, golden(&a, "context.txt").p);
 }
 

@@ -101,11 +101,57 @@ static void http_dates_are_read_in_all_three_forms_and_nothing_else_is(void **st
 	}
 }
 
+static const struct {
+	const char *text, *utc; /* NULL: none */
+	bool zoned;
+} rfc3339[] = {
+	{ "2026-11-30T17:00:00Z", "2026-11-30T17:00:00.000Z", true },
+	{ "2026-11-30t17:00:00z", "2026-11-30T17:00:00.000Z", true },
+	{ "2026-11-30T17:00:00+01:30", "2026-11-30T15:30:00.000Z", true },
+	{ "2026-11-30T17:00:00-00:30", "2026-11-30T17:30:00.000Z", true },
+	{ "2026-11-30T17:00:00.1234567Z", "2026-11-30T17:00:00.123Z", true },
+	{ "2026-11-30 17:00", "2026-11-30T17:00:00.000Z", false },
+	{ "2024-02-29T00:00:00", "2024-02-29T00:00:00.000Z", false },
+	{ "2023-02-29T00:00:00Z", NULL, false },
+	{ "2026-13-01T00:00:00Z", NULL, false },
+	{ "2026-00-01T00:00:00Z", NULL, false },
+	{ "2026-11-30T24:00:00Z", NULL, false },
+	{ "2026-11-30T17:60:00Z", NULL, false },
+	{ "2026-11-30T17:00:00.Z", NULL, false },
+	{ "2026-11-30T17:00:00+24:00", NULL, false },
+	{ "2026-11-30T17:00:00+0100", NULL, false },
+	{ "2026-11-30T17:00:00Zx", NULL, false },
+	{ "2026-11-30", NULL, false },
+	{ "26-11-30T17:00:00Z", NULL, false },
+	{ "", NULL, false },
+};
+
+static void rfc_3339_dates_are_read_and_nothing_else_is(void **state)
+{
+	for (size_t i = 0; i < COUNT(rfc3339); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		int64_t at_ms = 0;
+		bool zoned = false;
+		bool good = date_parse_rfc3339(str_of(rfc3339[i].text), &at_ms, &zoned);
+
+		if (good != (rfc3339[i].utc != NULL))
+			fail_msg("%s", rfc3339[i].text);
+		if (!good)
+			continue;
+		assert_string_equal(date_rfc3339(&a, at_ms).p, rfc3339[i].utc);
+		assert_int_equal(zoned, rfc3339[i].zoned);
+	}
+	assert_int_equal(date_days_in(2024, 2), 29);
+	assert_int_equal(date_days_in(2100, 2), 28);
+	assert_int_equal(date_days_in(2026, 12), 31);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_instants_have_their_dates),
 		cmocka_unit_test(every_day_of_four_centuries_agrees_with_libc),
+		cmocka_unit_test(rfc_3339_dates_are_read_and_nothing_else_is),
 		cmocka_unit_test(http_dates_are_read_in_all_three_forms_and_nothing_else_is),
 	};
 

@@ -32,6 +32,8 @@ static void reloadable_options_are_taken_and_the_others_kept(void **state)
 		&a, (char *[]){ COMMON, "LLM_API_KEY=first-key", "DATA_DIR=/tmp", "TOOLS=fs",
 				"LOG_LEVEL=info", "TELEGRAM_ALLOWED_USERS=1,2",
 				"GANTRY_POLICY_RULES=[{tool: a, action: ask}]",
+				"GANTRY_CRON_JOBS=[{name: j, schedule: '@daily', prompt: p, "
+				"session: ephemeral, timeout: 2m}]",
 				"TOOL_MAX_ITERATIONS=5", NULL });
 	struct config *now = loaded(
 		&a, (char *[]){ COMMON, "LLM_API_KEY=second-key", "DATA_DIR=/tmp/other",
@@ -55,6 +57,9 @@ static void reloadable_options_are_taken_and_the_others_kept(void **state)
 	assert_string_equal(now->policy.rules[0].tool.p, "a");
 	assert_string_equal(now->secrets[0].p, "second-key");
 	assert_string_equal(now->secrets[1].p, "first-key");
+	assert_int_equal(now->cron.jobs.n, 1);
+	assert_string_equal(now->cron.jobs.v[0].prompt.p, "p");
+	assert_int_equal(now->cron.jobs.v[0].timeout_ms, 120000);
 	config_free(now);
 }
 

@@ -82,7 +82,7 @@ static void shown_yaml_can_be_read_and_holds_no_secret(void **state)
 	}
 	assert_non_null(strstr(buf_str(&b).p, "api_key: <set:env:LLM_API_KEY>\n"));
 	assert_non_null(strstr(buf_str(&b).p, "token: <set:env:TELEGRAM_BOT_TOKEN>"));
-	assert_non_null(strstr(buf_str(&b).p, "timezone: UTC # env CRON_TZ, not used yet\n"));
+	assert_non_null(strstr(buf_str(&b).p, "timezone: UTC # env CRON_TZ\n"));
 	problems_init(&p, &a, S("shown"));
 	y = yaml_read(&a, buf_str(&b), &p);
 	assert_int_equal(p.n, 0);

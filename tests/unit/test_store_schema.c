@@ -88,17 +88,21 @@ static void every_table_is_explained(void **state)
 /* --- plans ----------------------------------------------------------------------------------- */
 
 /* Indexes that hold unfinished work only, so that walking them is fine. */
-static const char *const short_indexes[] = { "turns_active",     "turns_ready",
-					     "turns_running",    "inbox_ready",
-					     "outbox_pending",   "outbox_replies",
-					     "outbox_sending",   "sessions_updated",
-					     "system_rows_ready" };
+static const char *const short_indexes[] = {
+	"turns_active",      "turns_ready",    "turns_running",    "inbox_ready",
+	"outbox_pending",    "outbox_replies", "outbox_sending",   "sessions_updated",
+	"system_rows_ready", "jobs_due",       "job_runs_started", "job_runs_unsettled"
+};
 
 /* Tables that stay short, or whose rows are all asked for. */
-static const char *const short_tables[] = {
-	"CONSTANT",   "schema_migrations",    "sqlite_master",
-	"heartbeats", "w" /* outbox_waits */, "system_rows"
-};
+static const char *const short_tables[] = { "CONSTANT",
+					    "schema_migrations",
+					    "sqlite_master",
+					    "heartbeats",
+					    "w" /* outbox_waits */,
+					    "system_rows",
+					    "jobs",
+					    "j" };
 
 static bool is_short(str detail)
 {

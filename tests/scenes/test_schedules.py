@@ -1,0 +1,366 @@
+"""
+Schedules: what is said in a chat or named in the configuration is done when it is due, once, and
+told; over restarts, sleep and clock changes.  Time is the seam's: a step instead of a wait.
+"""
+
+import json
+import struct
+
+import pytest
+
+from fakes.model import Reply, call
+from harness.watch import Gate, SLOW
+
+pytestmark = pytest.mark.concurrency
+
+START = 1784721600  # 2026-07-22T12:00:00Z, a Wednesday
+
+
+class Clock:
+    """A daemon at the terminal's channel whose time the test moves."""
+
+    def __init__(self, gantry):
+        self.g, self.file = gantry, gantry.dir / "clock"
+        import time
+        self.both, self.wall = int((START - time.time()) * 1000), 0
+        self.file.write_bytes(struct.pack("=qq", self.both, 0))
+        gantry.set(LOG_LEVEL="info")
+        self.p = None
+
+    def _write(self):
+        with open(self.file, "r+b") as f:
+            f.write(struct.pack("=qq", self.both, self.wall))
+
+    def start(self, **more):
+        self.p = self.g.start("run", seam=True, GANTRY_CLOCK=str(self.file), **more)
+        self.p.err.wait(r'"msg":"ready"')
+        return self.p
+
+    def step(self, seconds):
+        self.both += int(seconds * 1000)
+        self._write()
+
+    def set_wall(self, seconds):
+        """The clock is set, or the machine slept: monotonic time does not move."""
+        self.wall += int(seconds * 1000)
+        self._write()
+
+    def stop(self):
+        self.p.term()
+        self.p.wait(30, 0)
+
+    def runs(self):
+        return [tuple(r) for r in self.g.sql("select job_id, state, reason, n from job_runs order by id")]
+
+    def done(self, n):
+        """n runs are over and settled."""
+        self.p.err.board.wait(lambda: self.p.err.text.count('"msg":"job.done"') >= n, "%d runs that are over" % n,
+                              detail=self.p.report)
+
+
+@pytest.fixture
+def clock(gantry):
+    return Clock(gantry)
+
+
+def remind(model, when="in 30m", repeat=None, prompt="submit the timecard"):
+    more = {"repeat": repeat} if repeat else {}
+    model.reply(calls=[call("cron_schedule", prompt=prompt, when=when, **more)])
+    model.reply("I will remind you.")
+
+
+def test_a_reminder_asked_for_in_chat_comes_when_it_is_due_and_says_what_it_is(clock, model):
+    clock.start()
+    remind(model, "5 pm")
+    clock.p.send("remind me at 5 pm to submit my timecard")
+    clock.p.out.wait("I will remind you")
+    result = [m for m in model.last.messages if m["role"] == "tool"][0]["content"]
+    assert result.startswith("scheduled id=1 (once); next: today at 17:00 UTC (in 5 hours)"), result
+    assert "now: Wednesday 2026-07-22 12:00 UTC" in json.dumps(model.last.messages)
+    model.reply("Submit your timecard now.")
+    clock.step(5 * 3600)
+    clock.p.out.wait(r"⏰ Reminder #1:\s+Submit your timecard now\.")
+    asked = model.last.messages[-1]["content"]
+    assert asked.startswith("[cron] ") and "submit the timecard" in asked
+    clock.done(1)
+    clock.step(7 * 86400)
+    clock.stop()
+    assert clock.runs() == [(1, "ok", "", 1)]
+    assert clock.g.sql("select enabled from jobs")[0][0] == 0
+
+
+def test_three_next_times_are_echoed_and_the_list_and_the_cancel_are_the_chats(clock, model):
+    clock.start()
+    model.reply(calls=[call("cron_schedule", prompt="summarise my mail", when="8:00", repeat="weekdays")])
+    model.reply(calls=[call("cron_list")])
+    model.reply(calls=[call("cron_cancel", id="1")])
+    model.reply(calls=[call("cron_list"), call("cron_cancel", id=1), call("cron_cancel", id=True),
+                       call("cron_schedule", prompt="x", when="30 2 30 2 *"), call("cron_schedule", prompt="", when="in 1h")])
+    model.reply("Done.")
+    clock.p.send("every weekday at 8 summarise my mail")
+    clock.p.out.wait("Done.")
+    tools = [m["content"] for m in model.last.messages if m["role"] == "tool"]
+    assert ("next: tomorrow at 08:00 UTC (in 20 hours); Friday 24 July 2026 at 08:00 UTC (in 44 hours); "
+            "Monday 27 July 2026 at 08:00 UTC (in 5 days)") in tools[0]
+    assert "#1  weekdays 08:00  next: tomorrow at 08:00 UTC" in tools[1]
+    assert tools[2] == "cancelled job 1"
+    assert tools[3] == "no active cron jobs"
+    assert "this chat has no job 1" in tools[4] and "id must be the number" in tools[5]
+    assert "a date that never comes" in tools[6] and "prompt is empty" in tools[7]
+    clock.step(3 * 86400)
+    clock.stop()
+    assert clock.runs() == []
+
+
+def test_silent_answers_are_not_sent_and_earlier_runs_stay_out_of_the_prompt(clock, model):
+    clock.start()
+    remind(model, "every:1h", prompt="check the oven")
+    clock.p.send("check the oven every hour, I am Ada")
+    clock.p.out.wait("I will remind you")
+    model.reply("It is hot.")
+    clock.step(3600)
+    clock.p.out.wait("It is hot")
+    model.reply("[Silent]\nall clear")
+    clock.step(3600)
+    clock.done(2)
+    said = json.dumps(model.last.messages)
+    assert "I am Ada" in said and "It is hot" not in said
+    model.reply("NO_REPLY")
+    clock.step(3600)
+    clock.done(3)
+    model.reply("The oven was hot at one.")
+    clock.p.send("and?")
+    clock.p.out.wait("hot at one")
+    assert "It is hot" in json.dumps(model.last.messages)
+    clock.stop()
+    assert "all clear" not in clock.p.out.text and "NO_REPLY" not in clock.p.out.text
+    assert [r[1] for r in clock.runs()] == ["ok", "ok", "ok"]
+
+
+def test_a_failed_reminder_is_tried_again_with_growing_pauses_and_then_reported(clock, model, gantry):
+    gantry.set(GANTRY_OPENAI_MAX_RETRIES="0")
+    clock.start()
+    remind(model)
+    clock.p.send("remind me")
+    clock.p.out.wait("I will remind you")
+    refusal = dict(status=400, body={"error": {"message": "the endpoint is on holiday"}})
+    model.reply(**refusal)
+    clock.step(1800)
+    for n, pause in enumerate((60, 300, 900), 1):
+        clock.done(n)
+        clock.step(pause - 10)
+        model.reply(**refusal)
+        clock.step(12)
+    clock.p.out.wait(r"⏰ #1 failed, also when it was tried again: .*on holiday")
+    assert clock.p.out.text.count("on holiday") == 1
+    clock.stop()
+    assert [(r[1], r[2]) for r in clock.runs()] == [("error", ""), ("error", "try 2"), ("error", "try 3"), ("error", "try 4")]
+    assert len(gantry.sql("select distinct scheduled_at_ms from job_runs")) == 1
+
+
+def test_nobody_is_asked_in_a_scheduled_run(clock, model, mcp, gantry):
+    mcp.add("srv", tools=["echo"])
+    gantry.set(GANTRY_POLICY_RULES="[{tool: srv__echo, action: ask}]")
+    clock.start()
+    remind(model)
+    clock.p.send("remind me")
+    clock.p.out.wait("I will remind you")
+    model.reply(calls=[call("srv__echo", text="x")])
+    model.reply("I may not.")
+    clock.step(1800)
+    clock.p.out.wait("I may not")
+    assert mcp.calls() == []
+    assert clock.p.out.text.count("?") == 0
+    clock.stop()
+
+
+def test_a_job_that_still_runs_is_not_started_on_top_of_itself(clock, model):
+    gate = Gate()
+    clock.start()
+    remind(model, "* * * * *")
+    clock.p.send("every minute")
+    clock.p.out.wait("I will remind you")
+    model.reply("slow", gate=gate)
+    clock.step(60)
+    gate.wait_reached()
+    clock.step(60)
+    clock.p.err.wait('"msg":"job.skipped".*"reason":"overlap"')
+    gate.release()
+    clock.done(1)
+    model.reply("again")
+    clock.step(60)
+    clock.done(2)
+    clock.stop()
+    assert [r[1] for r in clock.runs()] == ["started", "skipped", "ok"] or \
+        [r[1] for r in clock.runs()] == ["ok", "skipped", "ok"]
+
+
+def test_downtime_gives_one_late_run_a_job_and_says_what_was_skipped(clock, model):
+    clock.start()
+    for when in ("*/5 * * * *", "0 8 * * *", "30 19 * * *"):
+        remind(model, when)
+        clock.p.send("job " + when)
+        clock.p.out.wait("I will remind you")
+    model.answer(lambda request: Reply("ran"))
+    clock.step(10 * 3600)              # 22:00
+    clock.done(2)                      # 19:30 was jumped over as well
+    clock.stop()
+    before = len(clock.runs())
+    clock.step(12 * 3600 + 57 * 60)    # 10:57
+    clock.start()
+    clock.done(2)
+    clock.stop()
+    late = [r for r in clock.runs()[before:] if r[1] == "ok"]
+    assert sorted(r[0] for r in late if r[2] == "late") == [1, 2]
+    assert not [r for r in clock.runs() if r[0] == 3 and r[1] == "skipped"]
+
+
+def test_a_reminder_that_is_a_day_too_late_is_reported_not_dropped(clock, model):
+    clock.start()
+    remind(model)
+    clock.p.send("remind me")
+    clock.p.out.wait("I will remind you")
+    clock.stop()
+    clock.step(3 * 86400)
+    clock.start()
+    clock.p.out.wait("(?s)A reminder was due .*22 July 2026 at 12:30.* too late now.*submit the timecard")
+    clock.stop()
+    assert clock.runs() == [(1, "skipped", "expired", 1)]
+
+
+def test_a_clock_that_is_set_neither_floods_nor_stalls(clock, model):
+    clock.start()
+    remind(model, "* * * * *")
+    clock.p.send("every minute")
+    clock.p.out.wait("I will remind you")
+    model.answer(lambda request: Reply("ran"))
+    clock.step(60)
+    clock.done(1)
+    clock.set_wall(86400)              # a day forward: one run
+    clock.done(2)
+    clock.set_wall(-86400 - 3600)      # and back, behind where it was
+    clock.p.err.wait('"msg":"jobs.clock"')
+    clock.step(60)
+    clock.done(3)                      # it goes on at the next minute, a day early or not
+    clock.stop()
+    ran = [r for r in clock.runs() if r[1] == "ok"]
+    assert 3 <= len(ran) <= 4
+    times = [r[0] for r in clock.g.sql("select scheduled_at_ms from job_runs where state = 'ok'")]
+    assert len(times) == len(set(times))
+
+
+JOBS = ("[{name: morning, schedule: '30 12 * * *', prompt: What is on today, session: persistent, timeout: 2m}, "
+        "{name: once, schedule: '30 12 * * *', prompt: Look, session: ephemeral, timeout: 1m, catch_up: true}, "
+        "{name: never, schedule: '@hourly', prompt: x, session: ephemeral, timeout: 1m, enabled: false}]")
+
+
+def test_jobs_of_the_configuration_run_in_sessions_of_their_own(clock, model, gantry):
+    gantry.set(GANTRY_CRON_JOBS=JOBS)
+    clock.start()
+    model.answer(lambda request: Reply("seen"))
+    clock.step(1800)
+    clock.done(2)
+    clock.step(86400)
+    clock.done(4)
+    clock.stop()
+    sessions = gantry.sql("select address from sessions where channel = 'cron' order by address")
+    assert "job:morning" in [s[0] for s in sessions]
+    assert all(s[0] == "job:morning" or s[0].startswith("job:once:run-") for s in sessions)
+    assert sorted(r[0] for r in gantry.sql("select name from jobs where enabled")) == ["morning", "once"]
+    assert clock.p.out.text.strip() == ""          # nothing is delivered anywhere
+    both = [r.messages for r in model.requests if "What is on today" in json.dumps(r.messages)]
+    assert len(both) == 2 and len(both[1]) > len(both[0])   # it knows of its earlier run
+    # What was missed while nothing ran is skipped, unless it catches up.
+    clock.step(86400 + 600)
+    clock.start()
+    clock.done(1)
+    clock.stop()
+    last = gantry.sql("select j.name, r.state, r.reason from job_runs r join jobs j on j.id = r.job_id order by r.id desc limit 2")
+    assert sorted(map(tuple, last)) == [("morning", "skipped", "down"), ("once", "ok", "late")]
+
+
+def test_a_job_out_of_time_is_ended_and_its_failure_told_once(clock, model, gantry):
+    gate = Gate()
+    gantry.set(GANTRY_CRON_JOBS="[{name: slow, schedule: '@hourly', prompt: x, session: ephemeral, timeout: 30s}]")
+    clock.start()
+    model.reply("never", gate=gate)
+    clock.step(3600)
+    gate.wait_reached()
+    clock.step(31)
+    clock.done(1)
+    gate.release()
+    clock.stop()
+    assert [tuple(r) for r in gantry.sql("select state, error from job_runs")] == [("error", "time limit")]
+
+
+def test_the_command_line_sees_and_changes_the_same_jobs(clock, model, gantry):
+    gantry.set(GANTRY_CRON_JOBS=JOBS)
+    clock.start()
+    model.answer(lambda request: Reply("seen"))
+    seam = dict(seam=True, GANTRY_CLOCK=str(clock.file))
+    added = gantry.run("cron", "add", "water the plants", "--when", "tomorrow 9am", "--chat", "stdio:local", **seam)
+    assert "next: tomorrow at 09:00 UTC (in 21 hours)" in added.out
+    rows = json.loads(gantry.run("cron", "list", "--json", **seam).out)
+    plants = [r for r in rows if r["source"] == "chat"][0]
+    assert plants["next"] == "2026-07-23T09:00:00.000Z" and plants["kind"] == "once"
+    assert {r["name"] for r in rows} == {"", "morning", "once"}
+    assert "water the plants" in gantry.run("cron", "list", **seam).out
+    gantry.run("cron", "run", "morning", **seam)
+    clock.step(16)
+    clock.done(1)
+    history = json.loads(gantry.run("cron", "history", "morning", "--json", **seam).out)
+    assert [(h["state"], h["reason"]) for h in history] == [("ok", "by hand")]
+    gantry.run("cron", "cancel", str(plants["id"]), **seam)
+    assert gantry.run("cron", "cancel", str(plants["id"]), code=1, **seam).err.endswith("is on\n")
+    assert "set enabled: false" in gantry.run("cron", "cancel", "morning", code=1, **seam).err
+    assert "no job" in gantry.run("cron", "run", "nothing", code=1, **seam).err
+    assert "is over" in gantry.run("cron", "add", "x", "--when", "2020-01-01T00:00:00Z", "--chat", "stdio:local", code=1, **seam).err
+    clock.step(2 * 86400)
+    clock.stop()
+    assert "plants" not in clock.p.out.text
+
+
+def test_next_needs_neither_a_daemon_nor_a_database(gantry):
+    out = gantry.run("cron", "next", "30 2 * * *", "--tz", "America/New_York", "--from", "2026-03-08T06:59:00Z",
+                     "--count", "2", env={"PATH": "/usr/bin:/bin"}).out
+    assert out == "2026-03-08T03:00:00-04:00\n2026-03-09T02:30:00-04:00\n"
+    for args, code, says in ((["0 0 30 2 *"], 1, "never comes"), (["* * * * *", "--tz", "Not/AZone"], 1, "Not/AZone"),
+                             (["* * * * *", "--from", "yesterday"], 2, "--from"), (["* * * * *", "--count", "0"], 2, "--count")):
+        assert says in gantry.run("cron", "next", *args, code=code).err
+    assert not gantry.db_path.exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", ["fdatasync", "pwrite"])
+def test_killed_at_any_point_of_firing_a_job_runs_once_or_is_reported(clock, model, gantry, what):
+    """One job, killed at the n-th call from the firing on, for n = 1, 2, 3, ...; then started again."""
+    counts = {"ok": 0, "interrupted": 0}
+    clock.start()
+    remind(model, "every:1h")
+    clock.p.send("every hour")
+    clock.p.out.wait("I will remind you")
+    clock.stop()
+    asked = []
+    model.answer(lambda request: (asked.append(request.messages[-1]["content"]), Reply("ran"))[1])
+    step = 1 if what == "fdatasync" else 3
+    for n in range(1, (14 if what == "fdatasync" else 90) if SLOW == 1 else 4, step):
+        clock.step(3600)
+        p = gantry.start("run", seam=True, GANTRY_CLOCK=str(clock.file), GANTRY_FAULT="kill:%s:%d" % (what, n))
+        p.expect_signal = 9
+        p.err.board.wait(lambda: '"msg":"job.done"' in p.err.text or p.err.eof, "an end", 30, p.report)
+        if p.running():
+            p.term()
+        p.wait(30, None)
+        clock.start()
+        clock.p.err.wait('"msg":"ready"')
+        due = gantry.sql("select count(*) from job_runs where state = 'started'")[0][0]
+        if due:
+            clock.done(1)
+        clock.stop()
+        last = gantry.sql("select state, reason from job_runs where state <> 'skipped' order by id desc limit 1")[0]
+        assert last[0] in counts, (n, tuple(last))
+        counts[last[0]] += 1
+        assert not gantry.sql("select 1 from job_runs where state = 'started'")
+        again = gantry.sql("select count(*), count(distinct scheduled_at_ms) from job_runs where state <> 'skipped'")[0]
+        assert again[0] == again[1]
+    print(what, counts)
