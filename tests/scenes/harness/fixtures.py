@@ -64,6 +64,7 @@ class Gantry:
         self.manifest.write_text("", encoding="utf-8")
         self.db_path = self.data / "gantry.db"
         self.procs, self.secrets, self.settings, self.mcp = [], {KEY}, {}, None
+        self.prefix = []    # what starts the program, for instance as another user
         self.may_show_secrets = False
         self.expect_leftovers = False
 
@@ -90,7 +91,7 @@ class Gantry:
 
     def start(self, *args, env=None, seam=False, cwd=None, stdin="pipe", **more):
         """Start `gantry args...`; more are environment variables on top of env()."""
-        p = Proc([binary(seam), *map(str, args)], env if env is not None else self.env(**more),
+        p = Proc([*self.prefix, binary(seam), *map(str, args)], env if env is not None else self.env(**more),
                  str(cwd or self.dir), stdin=stdin, name="gantry " + " ".join(map(str, args)))
         self.procs.append(p)
         return p
