@@ -7,6 +7,7 @@
  */
 #include "mcp/client.h"
 
+#include "config/confine.h"
 #include "mcp/noise.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -84,17 +85,26 @@ static int start_child(struct conn *c, const struct cancel *stop, struct err *e)
 	SCOPED(arena_free) struct arena a = { 0 };
 	const struct mcp_server_cfg *s = c->opt->server;
 	const char **argv = NEWN(&a, const char *, s->args.n + 2);
+	const char *const *env = c->opt->env;
+	const struct sandbox *box = config_sandbox_child(&a, c->opt->box, &env);
+	str missing =
+		box && s->box.require ? sandbox_missing(&a, box, sandbox_kernel()) : S("");
 
+	if (missing.n)
+		return err_set(e, E_DENIED,
+			       "its sandbox is required and this kernel lacks: %.*s",
+			       STRF(missing));
 	argv[0] = arena_cstr(&a, s->command);
 	for (size_t i = 0; i < s->args.n; i++)
 		argv[i + 1] = arena_cstr(&a, s->args.v[i]);
 	return proc_start(&c->proc,
 			  &(struct proc_opt){ .argv = argv,
-					      .env = c->opt->env,
+					      .env = env,
 					      .cwd = c->opt->cwd,
 					      .in = PROC_PIPE,
 					      .out = PROC_PIPE,
-					      .err = PROC_PIPE },
+					      .err = PROC_PIPE,
+					      .box = box },
 			  stop, e);
 }
 

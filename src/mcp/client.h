@@ -21,6 +21,7 @@ struct mcp_client_opt {
 	size_t secrets_n;
 	const char *const *env; /* of the child, whole */
 	const char *cwd;
+	const struct sandbox *box; /* NULL: none */
 	struct mcp_calls *calls;
 	struct mcp_session_opt session;
 	size_t line_max;

@@ -5,6 +5,7 @@
  */
 #include "mcp/manifest.h"
 
+#include "config/options.h"
 #include "config/value.h"
 #include "os/file.h"
 #include "text/json.h"
@@ -16,6 +17,7 @@
 #define MANIFEST_MAX ((size_t)1 << 20)
 #define SERVERS_MAX 100
 #define NAME_MAX_BYTES 64
+#define PROFILES "strict compat off"
 #define TIMEOUT_MAX_MS (INT64_C(7) * 24 * 3600 * 1000)
 
 struct reading {
@@ -33,7 +35,7 @@ struct entry {
 	bool disabled, url;
 };
 
-enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, URL, IGNORED, LATER, UNUSED };
+enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, URL, IGNORED, BOX, UNUSED };
 
 static const struct key {
 	const char *name;
@@ -51,7 +53,7 @@ static const struct key {
 	{ "trusted", FLAG, offsetof(struct mcp_server_cfg, trusted) },
 	{ "inherit_env", FLAG, offsetof(struct mcp_server_cfg, inherit_env) },
 	{ "cwd", TEXT, offsetof(struct mcp_server_cfg, cwd) },
-	{ "sandbox", LATER, offsetof(struct mcp_server_cfg, sandbox) },
+	{ "sandbox", BOX, 0 },
 	{ "disabled", OTHER, 0 },
 	{ "enabled", OTHER, 0 },
 	{ "url", URL, 0 },
@@ -242,6 +244,76 @@ static int read_other(struct reading *r, struct entry *en, const struct toml *v,
 	return rc;
 }
 
+static int read_word(struct reading *r, const struct entry *en, const struct toml *v,
+		     const char *words, str *out, struct err *e)
+{
+	str text;
+	int rc = read_text(r, en, v, &text, e);
+
+	if (rc == OK && value_word(r->a, text, words, out))
+		return err_set(e, E_INVAL, "%s: \"%.*s\" should be one of: %s",
+			       where(r, v, en->cfg.name), STRF(v->key), words);
+	return rc;
+}
+
+static int read_paths(struct reading *r, const struct entry *en, const struct toml *v,
+		      struct str_list *out, struct err *e)
+{
+	int rc = read_list(r, en, v, out, e);
+
+	for (size_t i = 0; rc == OK && i < out->n; i++)
+		if (!str_starts(out->v[i], S("/")))
+			rc = err_set(e, E_INVAL, "%s: the paths in \"%.*s\" must be absolute",
+				     where(r, v, en->cfg.name), STRF(v->key));
+	return rc;
+}
+
+static int read_grants(struct reading *r, const struct entry *en, const struct toml *v,
+		       struct str_list *out, struct err *e)
+{
+	const char *words = options[option_find(S("tools.exec.sandbox.grants"))].words;
+	struct str_list given = { 0 };
+	int rc = read_list(r, en, v, &given, e);
+	str *known = NEWN(r->a, str, given.n);
+
+	*out = (struct str_list){ known, given.n };
+	for (size_t i = 0; rc == OK && i < given.n; i++)
+		if (value_word(r->a, given.v[i], words, &known[i]))
+			rc = err_set(e, E_INVAL, "%s: \"grants\" should have some of: %s",
+				     where(r, v, en->cfg.name), words);
+	return rc;
+}
+
+/* "strict", or { profile = "strict", network = "deny", ... }. */
+static int read_box(struct reading *r, struct entry *en, const struct toml *v, struct err *e)
+{
+	struct sandbox_cfg *box = &en->cfg.box;
+	int rc = OK;
+
+	if (v->type != TOML_TABLE)
+		return read_word(r, en, v, PROFILES, &box->profile, e);
+	box->profile = S("strict");
+	for (const struct toml *c = v->child; c && rc == OK; c = c->next) {
+		if (str_eq(c->key, S("profile")))
+			rc = read_word(r, en, c, PROFILES, &box->profile, e);
+		else if (str_eq(c->key, S("network")))
+			rc = read_word(r, en, c, "allow deny", &box->network, e);
+		else if (str_eq(c->key, S("require")))
+			rc = read_flag(r, en, c, &box->require, e);
+		else if (str_eq(c->key, S("read")))
+			rc = read_paths(r, en, c, &box->read, e);
+		else if (str_eq(c->key, S("write")))
+			rc = read_paths(r, en, c, &box->write, e);
+		else if (str_eq(c->key, S("grants")))
+			rc = read_grants(r, en, c, &box->grants, e);
+		else
+			/* Unlike elsewhere: what is not understood could be a limit. */
+			rc = err_set(e, E_INVAL, "%s: \"sandbox\" has no key \"%.*s\"",
+				     where(r, c, en->cfg.name), STRF(c->key));
+	}
+	return rc;
+}
+
 static const struct key *key_find(str name)
 {
 	for (size_t i = 0; i < COUNT(keys); i++)
@@ -279,10 +351,8 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 		return OK;
 	case IGNORED:
 		return OK;
-	case LATER:
-		warn(r, arena_fmt(r->a, "%s: \"%s\" has no effect yet",
-				  where(r, v, en->cfg.name), k->name));
-		return read_text(r, en, v, field, e);
+	case BOX:
+		return read_box(r, en, v, e);
 	case UNUSED:
 		warn(r, arena_fmt(r->a, "%s: \"%s\" is not used", where(r, v, en->cfg.name),
 				  k->name));

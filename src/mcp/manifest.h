@@ -21,7 +21,7 @@ struct mcp_server_cfg {
 	int64_t timeout_ms; /* per call; 0: the default */
 	bool trusted;
 	bool inherit_env, has_inherit_env;
-	str sandbox; /* parsed, not yet used */
+	struct sandbox_cfg box; /* profile "": as free as the daemon is */
 };
 
 struct mcp_manifest {

@@ -8,6 +8,7 @@
 #include "mcp/server.h"
 
 #include "base/version.h"
+#include "config/confine.h"
 #include "os/clock.h"
 #include "os/log.h"
 
@@ -43,7 +44,11 @@ static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 	to->exclude = copy_list(a, from->exclude);
 	to->tools_prefix = arena_dup(a, from->tools_prefix);
 	to->cwd = arena_dup(a, from->cwd);
-	to->sandbox = arena_dup(a, from->sandbox);
+	to->box.profile = arena_dup(a, from->box.profile);
+	to->box.network = arena_dup(a, from->box.network);
+	to->box.read = copy_list(a, from->box.read);
+	to->box.write = copy_list(a, from->box.write);
+	to->box.grants = copy_list(a, from->box.grants);
 }
 
 static const char *const *copy_env(struct arena *a, const char *const *env)
@@ -68,13 +73,20 @@ static bool same_list(struct str_list x, struct str_list y)
 	return same;
 }
 
+static bool same_box(const struct sandbox_cfg *x, const struct sandbox_cfg *y)
+{
+	return str_eq(x->profile, y->profile) && str_eq(x->network, y->network) &&
+	       x->require == y->require && same_list(x->read, y->read) &&
+	       same_list(x->write, y->write) && same_list(x->grants, y->grants);
+}
+
 bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y)
 {
 	return str_eq(x->name, y->name) && str_eq(x->command, y->command) &&
 	       same_list(x->args, y->args) && same_list(x->env, y->env) &&
 	       same_list(x->tools, y->tools) && same_list(x->exclude, y->exclude) &&
 	       str_eq(x->tools_prefix, y->tools_prefix) && str_eq(x->cwd, y->cwd) &&
-	       str_eq(x->sandbox, y->sandbox) && x->timeout_ms == y->timeout_ms &&
+	       same_box(&x->box, &y->box) && x->timeout_ms == y->timeout_ms &&
 	       x->trusted == y->trusted && x->inherit_env == y->inherit_env &&
 	       x->has_inherit_env == y->has_inherit_env;
 }
@@ -127,9 +139,22 @@ static void find_secrets(struct mcp_server *s)
 	}
 }
 
+/* With the limits that commands have.  Its program may lie outside of the system. */
+static const struct sandbox *box_of(struct mcp_server *s)
+{
+	const struct sandbox_cfg *commands = &s->opt.config->exec.sandbox;
+	str command = s->cfg.command;
+
+	s->cfg.box.max_procs = commands->max_procs;
+	s->cfg.box.max_file_bytes = commands->max_file_bytes;
+	s->cfg.box.max_memory_bytes = commands->max_memory_bytes;
+	return config_sandbox(&s->a, s->opt.config, s->opt.vars, &s->cfg.box,
+			      str_starts(command, S("/")) ? command : S(""));
+}
+
 static void fill_client(struct mcp_server *s)
 {
-	const struct mcp_cfg *mcp = s->opt.mcp;
+	const struct mcp_cfg *mcp = &s->opt.config->mcp;
 	int64_t call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : mcp->call_timeout_ms;
 
 	s->client = (struct mcp_client_opt){
@@ -137,6 +162,7 @@ static void fill_client(struct mcp_server *s)
 		.label = label_of(s),
 		.env = s->opt.env,
 		.cwd = s->opt.cwd,
+		.box = box_of(s),
 		.calls = s->calls,
 		.session = { .version = version_text(),
 			     .root = s->opt.root,
@@ -172,7 +198,8 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	}
 	fill_client(s);
 	find_secrets(s);
-	s->opt.mcp = NULL;
+	s->opt.config = NULL;
+	s->opt.vars = NULL;
 	s->open = true;
 	*out = s;
 	return OK;

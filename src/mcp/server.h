@@ -17,7 +17,8 @@ struct mcp_server_opt {
 	const struct mcp_server_cfg *cfg; /* copied */
 	const char *const *env; /* copied */
 	const char *cwd; /* copied */
-	const struct mcp_cfg *mcp; /* read in mcp_server_new() only */
+	const struct config *config; /* this and vars are read in mcp_server_new() only */
+	const struct env *vars; /* of the daemon */
 	str root; /* borrowed */
 	/* All from the server's thread.  A life begins or ended; ready: it had come to tools;
 	 * retry_ms: the pause before the next one. */

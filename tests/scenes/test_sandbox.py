@@ -499,3 +499,57 @@ def test_the_daemon_can_open_no_port(cell, model):
 
 def test_children_may_listen_when_nobody_forbids_it(cell):
     assert "exit_code: 0" in cell.exec(NET_ATTACKS["listen"])
+
+
+# --- tool servers ---------------------------------------------------------------------------
+
+
+@landlock
+def test_a_server_of_the_manifest_can_be_confined_alone(cell, model):
+    server = cell.work / "server.py"
+    server.write_text('''
+import json, os, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    r = {}
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}},
+             "serverInfo": {"name": "s", "version": "1"}}
+    elif m["method"] == "tools/list":
+        r = {"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}
+    elif m["method"] == "tools/call":
+        said = []
+        for path in (os.environ["OUT"] + "/f", os.path.expanduser("~/.ssh/id_ed25519"), os.environ["DATA"] + "/gantry.db"):
+            try:
+                open(path, "rb").read(1)
+                said.append("read")
+            except OSError as e:
+                said.append(e.strerror)
+        try:
+            open(os.environ["OUT"] + "/written", "w").write("x")
+            said.append("wrote")
+        except OSError as e:
+            said.append(e.strerror)
+        r = {"content": [{"type": "text", "text": ", ".join(said)}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+''')
+    entry = '[[server]]\nname = "%s"\ncommand = "/usr/bin/python3"\nargs = ["%s"]\nsandbox = %s\n'
+    cell.g.manifest.write_text(
+        entry % ("free", server, '"off"') + entry % ("held", server, '"strict"') +
+        entry % ("part", server, json.dumps("compat")) +
+        entry % ("given", server, '{ read = ["%s"], write = ["%s"] }' % (cell.g.home / ".ssh", cell.out)))
+    own(cell.g.dir)
+    model.reply("the database is there now")
+    cell.g.talk("hi")
+    got = {n: cell.g.run("tools", "call", n + "__look", "{}").out.strip() for n in ("free", "held", "part", "given")}
+    no = "Permission denied"
+    assert got == {"free": "read, read, read, wrote", "held": ", ".join([no] * 4), "part": "read, read, %s, wrote" % no,
+                   "given": "read, read, %s, wrote" % no}
+
+
+def test_a_server_whose_sandbox_is_required_does_not_start_without_landlock(cell, model):
+    cell.g.manifest.write_text('[[server]]\nname = "s"\ncommand = "cat"\nsandbox = { require = true }\n')
+    out = cell.g.run("tools", "list", seam=True, code=None, GANTRY_LANDLOCK="0")
+    assert "no Landlock" in out.out + out.err

@@ -537,16 +537,19 @@ static void a_server_is_the_same_only_when_every_key_is(void **state)
 {
 	static const str one[] = { { "x", 1 } };
 	const struct mcp_server_cfg base = { .name = S("n"), .command = S("c") };
-	struct mcp_server_cfg v[12];
+	struct mcp_server_cfg v[17];
 
 	for (size_t i = 0; i < COUNT(v); i++)
 		v[i] = base;
 	assert_true(mcp_server_same(&base, &v[0]));
-	v[0].name = v[1].command = v[2].tools_prefix = v[3].cwd = v[4].sandbox = S("x");
+	v[0].name = v[1].command = v[2].tools_prefix = v[3].cwd = v[4].box.profile = S("x");
 	v[5].args = v[6].env = v[7].tools = v[8].exclude = (struct str_list){ one, 1 };
 	v[9].timeout_ms = 1;
 	v[10].trusted = true;
 	v[11].has_inherit_env = true;
+	v[12].box.network = S("deny");
+	v[13].box.require = true;
+	v[14].box.read = v[15].box.write = v[16].box.grants = (struct str_list){ one, 1 };
 	for (size_t i = 0; i < COUNT(v); i++)
 		if (mcp_server_same(&base, &v[i]))
 			fail_msg("row %zu", i);

@@ -42,8 +42,13 @@ static void show_server(struct buf *b, const struct mcp_server_cfg *s)
 		buf_fmt(b, "  trusted\n");
 	if (s->has_inherit_env)
 		buf_fmt(b, "  inherit_env: %d\n", s->inherit_env);
-	if (s->sandbox.n)
-		buf_fmt(b, "  sandbox: %.*s\n", STRF(s->sandbox));
+	if (s->box.profile.n)
+		buf_fmt(b, "  sandbox: %.*s%s%.*s%s\n", STRF(s->box.profile),
+			s->box.network.n ? " network " : "", STRF(s->box.network),
+			s->box.require ? " required" : "");
+	show_list(b, "read", s->box.read);
+	show_list(b, "write", s->box.write);
+	show_list(b, "grant", s->box.grants);
 }
 
 static str shown(struct arena *a, const char *path)
