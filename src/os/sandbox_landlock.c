@@ -119,28 +119,34 @@ static bool is_gone(int errnum)
 	       errnum == ENAMETOOLONG;
 }
 
-/* One rule.  What is not there, or out of our own reach, is left out. */
-static int allow(const struct making *m, const char *path, uint64_t access)
+/* One rule.  What is not there, or out of our own reach, is left out.  type: as readdir(3)
+ * has it. */
+static int allow_at(const struct making *m, int at, const char *name, int type, uint64_t access)
 {
 	struct beneath_attr rule = { .access = access & m->handled };
 	struct stat st;
 
-	if (rule.access == 0)
+	if (rule.access == 0 || type == DT_LNK)
 		return 0;
-	rule.fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	rule.fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (rule.fd < 0)
 		return is_gone(errno) ? 0 : -1;
-	if (fstat(rule.fd, &st) != 0)
-		st.st_mode = 0;
-	if (!S_ISDIR(st.st_mode))
+	if (type == DT_UNKNOWN && fstat(rule.fd, &st) == 0)
+		type = S_ISDIR(st.st_mode) ? DT_DIR : S_ISLNK(st.st_mode) ? DT_LNK : DT_REG;
+	if (type != DT_DIR)
 		rule.access &= FS_OF_FILES;
 	long rc = 0;
-	if (!S_ISLNK(st.st_mode) && rule.access)
+	if (type != DT_LNK && rule.access)
 		rc = syscall(SYS_landlock_add_rule, m->ruleset, RULE_PATH_BENEATH, &rule, 0);
 	int errnum = errno;
 	(void)close(rule.fd);
 	errno = errnum;
 	return (int)rc;
+}
+
+static int allow(const struct making *m, const char *path, uint64_t access)
+{
+	return allow_at(m, AT_FDCWD, path, DT_UNKNOWN, access);
 }
 
 enum relation { CLEAR, WAY, HIDDEN };
@@ -179,7 +185,12 @@ static int give_entries(const struct making *m, const char *dir, unsigned access
 		    e->d_type == DT_LNK)
 			continue;
 		int n = snprintf(path, sizeof path, "%s/%s", dir[1] ? dir : "", e->d_name);
-		if (n < (int)sizeof path && relation_of(m, path, access) != HIDDEN)
+		if (n >= (int)sizeof path)
+			continue;
+		enum relation is = relation_of(m, path, access);
+		if (is == CLEAR)
+			rc = allow_at(m, dirfd(d), e->d_name, e->d_type, fs_of(access));
+		else if (is == WAY)
 			rc = give(m, path, access);
 	}
 	(void)closedir(d);

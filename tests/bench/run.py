@@ -292,7 +292,8 @@ def print_rows(command, env, note=""):
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=STUCK_S)
     for line in done.stdout.splitlines():
         name, value, unit = line.split(" ", 2)
-        target = "<= 0.1" if name == "mcp_call_p50" else "<= 100" if re.match("cancel.*p99", name) else ""
+        target = "<= 0.1" if name == "mcp_call_p50" else "<= 100" if re.match("cancel.*p99", name) \
+            else "<= 3" if name.startswith("exec_added") else ""
         row(name.replace("_", " ") + note, value, unit, target)
     if done.returncode != 0 or not done.stdout:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
@@ -306,6 +307,12 @@ def bench_sessions(home, _):
 
 def bench_mcp(home, _):
     print_rows([f"{BENCH}/bench_mcp", f"{BENCH}/mcp_echo", "5000"], {"PATH": os.environ["PATH"]})
+
+
+def bench_exec(home, _):
+    os.makedirs(f"{home}/exec/home/.local/share")
+    print_rows([f"{BENCH}/bench_exec"], {"PATH": os.environ["PATH"], "HOME": f"{home}/exec/home",
+                                         "DATA_DIR": f"{home}/exec", "TOOLS": "exec"})
 
 
 def bench_cancel(home, _):
@@ -365,7 +372,7 @@ def main():
     else:
         row("own time per turn, in memory", "-", "", f"skipped: no room in {SHM}")
     run(bench_growth, memory or disk, "in memory" if memory else "on disk")
-    for bench in bench_telegram, bench_sessions, bench_mcp, bench_cancel, bench_dns, bench_store:
+    for bench in bench_telegram, bench_sessions, bench_mcp, bench_exec, bench_cancel, bench_dns, bench_store:
         run(bench, disk, "on disk")
     if memory:
         run(bench_store, memory, "in memory")
