@@ -20,7 +20,7 @@
 
 #define STRICT                                                                                 \
 	(SANDBOX_ESCAPES | SANDBOX_FILES | SANDBOX_SCOPE | SANDBOX_NO_SOCKETS |                \
-	 SANDBOX_NO_OWNER | SANDBOX_NO_POWER)
+	 SANDBOX_NO_OWNER | SANDBOX_NO_POWER | SANDBOX_MODES)
 #define COMPAT (SANDBOX_ESCAPES | SANDBOX_FILES | SANDBOX_LIST_WAYS)
 
 static const struct sandbox_rule system_rules[] = {

@@ -113,7 +113,7 @@ static int drop_power(void)
 		       : -1;
 }
 
-int sandbox_apply(const struct sandbox *box)
+int sandbox_apply(const struct sandbox *box, int *listener)
 {
 	struct sandbox_kernel k = sandbox_kernel();
 
@@ -126,8 +126,9 @@ int sandbox_apply(const struct sandbox *box)
 	/* Last, since it refuses some of what was needed until now. */
 	if (!k.seccomp || box->flags == 0)
 		return 0;
-	return seccomp_apply(box->flags, (box->flags & SANDBOX_FILES) && k.landlock >= 1 &&
-						 k.landlock < LANDLOCK_ABI_TRUNCATE);
+	bool weak = (box->flags & SANDBOX_FILES) && k.landlock >= 1 &&
+		    k.landlock < LANDLOCK_ABI_TRUNCATE;
+	return seccomp_apply(box->flags, weak, listener);
 }
 
 /* ---- ourselves -------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ enum sandbox_flag {
 	SANDBOX_NO_OWNER = 32, /* owners and extended attributes stay, no set-uid files */
 	SANDBOX_NO_POWER = 64, /* root keeps no capability that leads out */
 	SANDBOX_LIST_WAYS = 128, /* names on the way to what is hidden may be listed */
+	SANDBOX_MODES = 256, /* modes of files stay, but where rules give writing */
 };
 
 enum sandbox_access {
@@ -66,8 +67,15 @@ struct sandbox_kernel sandbox_kernel(void);
 str sandbox_missing(struct arena *a, const struct sandbox *box, struct sandbox_kernel kernel);
 
 /* Hold this process, and what it executes, to box.  In a child before it executes: memory is
- * taken from malloc.  0, or -1 with errno. */
-int sandbox_apply(const struct sandbox *box);
+ * taken from malloc.  0, or -1 with errno.  *listener is -1, or for SANDBOX_MODES a descriptor
+ * by which the supervisor is asked about changes of modes. */
+int sandbox_apply(const struct sandbox *box, int *listener);
+
+/* The supervisor's part of SANDBOX_MODES (os/sandbox_modes.c): remember where box gives
+ * writing, before the child runs; and do or refuse what is asked through listener, without
+ * waiting for anything but the file system.  False when nobody can ask any more. */
+void sandbox_modes_learn(const struct sandbox *box);
+bool sandbox_modes_answer(int listener);
 
 /* The directory of box->tmp with all that is in it, whatever that is (os/sandbox_tmp.c).  For
  * the supervisor, when no process of the child is left. */

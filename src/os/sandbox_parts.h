@@ -26,8 +26,10 @@ int landlock_no_bind(int abi);
 /* Can filters be set here, and on a machine whose calls we know? */
 bool seccomp_known(void);
 
-/* Refuse what the flags of a sandbox refuse; weak: Landlock cannot watch truncate(2). */
-int seccomp_apply(unsigned flags, bool weak);
+/* Refuse what the flags of a sandbox refuse; weak: Landlock cannot watch truncate(2).  For
+ * SANDBOX_MODES *listener gets a descriptor; -1 where the kernel gives none, and no mode can be
+ * changed. */
+int seccomp_apply(unsigned flags, bool weak, int *listener);
 
 /* Refuse to open a port. */
 int seccomp_no_port(void);

@@ -42,7 +42,10 @@
 #define SET_ID 06000
 #define CODE_MAX 512
 
-/* The filter of port, beside those of a sandbox. */
+/* An errno for the supervisor's judgement; and for refusing where there is no judge. */
+#define ASK_SUPERVISOR 0
+
+/* The filter of ports, and one more rule, beside those of a sandbox. */
 #define NO_PORT (1u << 16)
 #define NO_TRUNCATE (1u << 17)
 
@@ -144,6 +147,12 @@ static const struct refusal refusals[] = {
 	{ OWN, SYS_lchown, EPERM, .when = ALWAYS },
 	{ OWN, SYS_chmod, EPERM, ARG_HAS, 1, SET_ID },
 #endif
+	{ SANDBOX_MODES, SYS_fchmod, ASK_SUPERVISOR, .when = ALWAYS },
+	{ SANDBOX_MODES, SYS_fchmodat, ASK_SUPERVISOR, .when = ALWAYS },
+	{ SANDBOX_MODES, NR_FCHMODAT2, ASK_SUPERVISOR, .when = ALWAYS },
+#ifdef SYS_chmod
+	{ SANDBOX_MODES, SYS_chmod, ASK_SUPERVISOR, .when = ALWAYS },
+#endif
 	/* A port of our own.  Not bind(2): some C libraries bind the socket they ask a name server
 	 * with.  That of TCP is Landlock's. */
 	{ NO_PORT, SYS_listen, EPERM, .when = ALWAYS },
@@ -167,6 +176,7 @@ bool seccomp_known(void)
 struct program {
 	struct sock_filter code[CODE_MAX];
 	size_t n;
+	bool judged; /* somebody listens */
 };
 
 static void add(struct program *p, struct sock_filter f)
@@ -207,7 +217,9 @@ static void add_refusal(struct program *p, const struct refusal *r)
 
 	if (r->when == ALWAYS) {
 		add(p, jump(BPF_JEQ, (uint32_t)r->nr, 0, 1));
-		add(p, (struct sock_filter)REFUSE(r->errnum));
+		add(p, r->errnum == ASK_SUPERVISOR && p->judged
+			       ? (struct sock_filter)RETURN(SECCOMP_RET_USER_NOTIF)
+			       : (struct sock_filter)REFUSE(r->errnum ? r->errnum : EPERM));
 		return;
 	}
 	add(p, jump(BPF_JEQ, (uint32_t)r->nr, 0, 4));
@@ -217,20 +229,26 @@ static void add_refusal(struct program *p, const struct refusal *r)
 	add(p, (struct sock_filter)LOAD(nr));
 }
 
-static int install(unsigned flags)
+static void write_program(struct program *p, unsigned flags)
 {
-	struct program p = { .n = 0 };
-
-	add(&p, (struct sock_filter)LOAD(arch));
-	add(&p, jump(BPF_JEQ, NATIVE, 1, 0));
-	add(&p, (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS));
-	add(&p, (struct sock_filter)LOAD(nr));
-	add(&p, jump(BPF_JGE, FOREIGN, 0, 1));
-	add(&p, (struct sock_filter)REFUSE(ENOSYS));
+	add(p, (struct sock_filter)LOAD(arch));
+	add(p, jump(BPF_JEQ, NATIVE, 1, 0));
+	add(p, (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS));
+	add(p, (struct sock_filter)LOAD(nr));
+	add(p, jump(BPF_JGE, FOREIGN, 0, 1));
+	add(p, (struct sock_filter)REFUSE(ENOSYS));
 	for (size_t i = 0; i < COUNT(refusals); i++)
 		if (refusals[i].flags & flags)
-			add_refusal(&p, &refusals[i]);
-	add(&p, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+			add_refusal(p, &refusals[i]);
+	add(p, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+}
+
+/* listener NULL: nobody will be asked. */
+static int install(unsigned flags, int *listener)
+{
+	struct program p = { .judged = listener != NULL };
+
+	write_program(&p, flags);
 	if (p.n > CODE_MAX) {
 		errno = EINVAL;
 		return -1;
@@ -238,26 +256,38 @@ static int install(unsigned flags)
 	struct sock_fprog prog = { (unsigned short)p.n, p.code };
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
+	if (!listener)
+		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
+	*listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				 SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	return *listener < 0 ? -1 : 0;
 }
 
 #else
 
-static int install(unsigned flags)
+static int install(unsigned flags, int *listener)
 {
 	(void)flags;
+	(void)listener;
 	errno = ENOSYS;
 	return -1;
 }
 
 #endif
 
-int seccomp_apply(unsigned flags, bool weak)
+int seccomp_apply(unsigned flags, bool weak, int *listener)
 {
-	return install((flags & 0xFFFF) | (weak ? NO_TRUNCATE : 0));
+	unsigned all = (flags & 0xFFFF) | (weak ? NO_TRUNCATE : 0);
+
+	*listener = -1;
+	/* Whoever already listens further out leaves no place for us. */
+	if ((flags & SANDBOX_MODES) && install(all, listener) == 0)
+		return 0;
+	*listener = -1;
+	return install(all, NULL);
 }
 
 int seccomp_no_port(void)
 {
-	return install(NO_PORT);
+	return install(NO_PORT, NULL);
 }

@@ -33,6 +33,7 @@ struct supervisor {
 	const struct spawner_plan *plan;
 	pid_t child;
 	int sigfd, life, report; /* report: at its end once the child was executed */
+	int listener; /* asks about modes of files; -1 none */
 	int status; /* of the child, once reaped */
 	bool reaped, failed;
 	bool ended, left_some; /* the child by itself; processes of its were still there then */
@@ -144,8 +145,31 @@ static int search_and_execute(const struct spawner_plan *p)
 	return STAGE_EXEC;
 }
 
-static int become(const struct spawner_plan *p)
+/* To the supervisor, by the socket it hears from anyway. */
+static bool hand_over(int report, int listener)
 {
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof control };
+
+	control.align.cmsg_level = SOL_SOCKET;
+	control.align.cmsg_type = SCM_RIGHTS;
+	control.align.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.align), &listener, sizeof listener);
+	return sendmsg(report, &msg, MSG_NOSIGNAL) == 1;
+}
+
+static int become(const struct spawner_plan *p, int report)
+{
+	int listener = -1;
+
 	if (setpgid(0, 0) != 0)
 		return STAGE_SETUP;
 	for (int i = 0; i < 3; i++)
@@ -155,7 +179,9 @@ static int become(const struct spawner_plan *p)
 		return STAGE_SETUP;
 	if (chdir(p->cwd) != 0)
 		return STAGE_CWD;
-	if (p->head->confined && sandbox_apply(&p->box) != 0)
+	if (p->head->confined && sandbox_apply(&p->box, &listener) != 0)
+		return STAGE_SANDBOX;
+	if (listener >= 0 && !hand_over(report, listener))
 		return STAGE_SANDBOX;
 	return search_and_execute(p);
 }
@@ -166,7 +192,7 @@ static NORETURN void run_child(const struct spawner_plan *p, pid_t parent, int r
 
 	/* Should the supervisor be killed: at least the child itself goes with it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent) {
-		f.stage = become(p);
+		f.stage = become(p, report);
 		f.errnum = errno;
 	}
 	(void)!write(report, &f, sizeof f);
@@ -219,12 +245,29 @@ static void end_all(struct supervisor *s)
 	}
 }
 
-/* Was the child executed? */
-static void read_report(struct supervisor *s)
+/* Was the child executed?  False while it is not known yet. */
+static bool read_report(struct supervisor *s)
 {
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
 	struct failure f;
-	ssize_t n = read(s->report, &f, sizeof f);
+	struct iovec iov = { &f, sizeof f };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof control };
+	ssize_t n = recvmsg(s->report, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n == 1) {
+		if (c && c->cmsg_type == SCM_RIGHTS)
+			memcpy(&s->listener, CMSG_DATA(c), sizeof s->listener);
+		return false;
+	}
 	(void)close(s->report);
 	s->report = -1;
 	s->failed = n == (ssize_t)sizeof f;
@@ -232,6 +275,7 @@ static void read_report(struct supervisor *s)
 		spawner_tell(s->plan->ctl, SPAWNER_FAILED, f.stage, f.errnum);
 	else
 		spawner_tell(s->plan->ctl, SPAWNER_STARTED, 0, s->child);
+	return true;
 }
 
 /* Pass one signal on; false at the end of the stream. */
@@ -249,12 +293,13 @@ static bool pass_signal(const struct supervisor *s)
 /* Until the child has ended or has to. */
 static void follow(struct supervisor *s)
 {
-	enum { CTL, SIG, LIFE, REPORT };
+	enum { CTL, SIG, LIFE, REPORT, MODES };
 	struct pollfd p[] = {
 		[CTL] = { .fd = s->plan->ctl, .events = POLLIN },
 		[SIG] = { .fd = s->sigfd, .events = POLLIN },
 		[LIFE] = { .fd = s->life, .events = POLLIN },
 		[REPORT] = { .fd = s->report, .events = POLLIN },
+		[MODES] = { .fd = -1, .events = POLLIN },
 	};
 
 	while (!s->reaped) {
@@ -263,9 +308,13 @@ static void follow(struct supervisor *s)
 		/* Before the signals: a fast child may have ended already, and STARTED has to
 		 * come before EXITED.  The report ends first, and is looked at last. */
 		if (p[REPORT].revents) {
-			read_report(s);
-			p[REPORT].fd = -1;
+			/* A listener first, and then maybe the end already. */
+			if (read_report(s) || read_report(s))
+				p[REPORT].fd = -1;
+			p[MODES].fd = s->listener;
 		}
+		if (p[MODES].revents && !sandbox_modes_answer(s->listener))
+			p[MODES].fd = -1;
 		errno = 0;
 		if (p[LIFE].revents || (p[CTL].revents && !pass_signal(s)))
 			return;
@@ -297,12 +346,13 @@ static bool prepare(struct supervisor *s, int report[2])
 	(void)sigaddset(&chld, SIGCHLD); /* blocked, like all others, since the spawner */
 	s->sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->sigfd >= 0 && setsid() >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
-	       pipe2(report, O_CLOEXEC) == 0 && make_tmp(s);
+	       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) == 0 &&
+	       make_tmp(s);
 }
 
 NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
 {
-	struct supervisor s = { .plan = plan, .life = life, .child = -1 };
+	struct supervisor s = { .plan = plan, .life = life, .child = -1, .listener = -1 };
 	pid_t self = getpid();
 	int report[2];
 
@@ -317,6 +367,8 @@ NORETURN void supervisor_main(const struct spawner_plan *plan, int life)
 	}
 	if (s.child == 0)
 		run_child(plan, self, report[1]);
+	if (plan->head->confined)
+		sandbox_modes_learn(&plan->box);
 	spawner_forget();
 	/* In both processes, since a signal may have to be passed on before the child runs. */
 	(void)setpgid(s.child, s.child);

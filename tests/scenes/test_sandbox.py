@@ -492,8 +492,9 @@ def test_the_daemon_can_open_no_port(cell, model):
 
     assert set(tried(GANTRY_UNCONFINED="1").values()) == {"done"}
     got = tried()
-    assert {w: got[w] for w in PORTS[:-1]} == dict.fromkeys(PORTS[:-1], "EPERM") or got["bind"] == "EACCES"
-    assert got["listen"] == got["accept"] == got["bind udp"] == "EPERM" and got["io_uring"] == "ENOSYS"
+    # A UDP socket may be bound: some C libraries do so to ask a name server.
+    assert got["listen"] == got["accept"] == "EPERM" and got["io_uring"] == "ENOSYS"
+    assert got["bind"] == ("EACCES" if abi() >= 4 else "done")
     assert cell.g.run("run", input="/status\n").out.count("no port can be opened") == 1
 
 

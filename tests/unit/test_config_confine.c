@@ -83,7 +83,7 @@ static void strict_gives_the_system_and_the_workspace(void **state)
 			fail_msg("%s: %x", rows[i].path, access_of(&l.a, box, rows[i].path));
 	assert_int_equal(box->flags, SANDBOX_ESCAPES | SANDBOX_FILES | SANDBOX_SCOPE |
 					     SANDBOX_NO_SOCKETS | SANDBOX_NO_OWNER |
-					     SANDBOX_NO_POWER);
+					     SANDBOX_NO_POWER | SANDBOX_MODES);
 	assert_string_equal(box->tmp, "/tmp");
 	assert_int_equal(box->max_procs, 512);
 	assert_int_equal(box->max_file_bytes, INT64_C(4) << 30);

@@ -304,6 +304,62 @@ static void owners_and_set_id_bits_stay(void **state)
 	}
 }
 
+static void modes_change_only_where_writing_is_given(void **state)
+{
+#define PY(code) "python3 -c 'import os, threading as t; o = os.environ[\"OUT\"]; " code "'"
+	static const struct {
+		const char *script;
+		bool works;
+	} rows[] = {
+		{ "chmod 640 f && test $(stat -c %a f) = 640", true },
+		{ "chmod 640 $IN/f && chmod -R go-r d && mkdir -m 700 e && chmod 711 e", true },
+		{ "ln -s f l && chmod 600 l && test $(stat -c %a f) = 600", true },
+		{ PY("os.fchmod(os.open(\"f\", os.O_RDONLY), 0o600)"), true },
+		{ PY("f = os.open(\"f\", os.O_RDONLY); os.chmod(f\"/proc/self/fd/{f}\", "
+		     "0o600)"),
+		  true },
+		{ PY("os.chmod(\"f\", 0o600, dir_fd=os.open(\".\", os.O_RDONLY))"), true },
+		{ PY("x = t.Thread(target=os.chmod, args=(\"f\", 0o600)); x.start(); x.join(); "
+		     "assert os.stat(\"f\").st_mode & 0o777 == 0o600"),
+		  true },
+		{ "cp -p f copy && install -m 755 f prog && tar cf t.tar f && tar xpf t.tar",
+		  true },
+		{ "chmod 600 $OUT/f", false },
+		{ "chmod 600 $OUT", false },
+		{ "cd $OUT && chmod 600 f", false },
+		{ "ln -s $OUT/f l && chmod 600 l", false },
+		{ "ln -s $OUT dir && chmod 600 dir/f", false },
+		{ "chmod 600 /proc/self/root$OUT/f", false },
+		{ "cd $OUT && chmod 600 /proc/self/cwd/f", false },
+		{ PY("os.fchmod(os.open(o + \"/f\", os.O_RDONLY), 0o600)"), false },
+		{ PY("f = os.open(o + \"/f\", os.O_RDONLY); os.chmod(f\"/proc/self/fd/{f}\", "
+		     "0o600)"),
+		  false },
+		{ PY("os.chmod(\"f\", 0o600, dir_fd=os.open(o, os.O_RDONLY))"), false },
+		{ "chmod 600 nothing", false },
+		{ PY("os.fchmod(77, 0o600)"), false },
+	};
+#undef PY
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct sandbox_rule rules[] = { { in, ALL } };
+	const struct sandbox box = { .flags = SANDBOX_MODES,
+				     .rules = rules,
+				     .rules_n = COUNT(rules) };
+	struct stat before, after;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		int status;
+		(void)fresh(state);
+		const char *f = arena_fmt(&a, "%s/f", out).p;
+		assert_int_equal(stat(f, &before), 0);
+		(void)shell(&a, &box, rows[i].script, &status);
+		if ((status == 0) != rows[i].works)
+			fail_msg("%s: %s", rows[i].works ? "refused" : "done", rows[i].script);
+		assert_int_equal(stat(f, &after), 0);
+		assert_int_equal(before.st_mode, after.st_mode);
+	}
+}
+
 static void limits_are_set(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -423,6 +479,7 @@ int main(void)
 		cmocka_unit_test(the_network_can_be_closed),
 		cmocka_unit_test(calls_that_lead_out_are_refused),
 		cmocka_unit_test(owners_and_set_id_bits_stay),
+		cmocka_unit_test(modes_change_only_where_writing_is_given),
 		cmocka_unit_test(limits_are_set),
 		cmocka_unit_test(no_capability_is_left_that_leads_out),
 		cmocka_unit_test(the_temporary_directory_goes_whatever_is_in_it),
