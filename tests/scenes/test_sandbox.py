@@ -96,6 +96,8 @@ FILE_ATTACKS = {
     "move a file out": "echo x >n && mv n $OUT/f",
     "swap two directories": "mkdir d && mv $OUT/f d/ && cat d/f",
     "write through an open descriptor": "exec 7>>$OUT/f && bash -c 'echo x >&7'",
+    "change a mode": "chmod 777 $OUT/f",
+    "change a mode through a link": "ln -s $OUT/f l && chmod 777 l",
     "make a directory": "mkdir $OUT/d",
     "make a FIFO": "mkfifo $OUT/p",
     "run a program from outside": "cp /bin/true t && ./t && $OUT/../outside/prog",
