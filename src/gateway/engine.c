@@ -242,6 +242,7 @@ int engine_reload(struct engine *g, struct config *cfg, struct err *e)
 		return rc;
 	if (g->model)
 		model_set_key(g->model, cfg->model.api_key);
+	tools_hide(g->tools, cfg->secrets, cfg->secrets_n);
 	agent_reload_take(g->agent, &fresh, cfg);
 	return OK;
 }

@@ -8,13 +8,16 @@
 #include "text/sha256.h"
 #include "text/text.h"
 
+#include <stdatomic.h>
+
 #define REASON_MAX 300
 #define DISPLAY_MAX 3500 /* bytes; more cannot be reviewed on a telephone */
 
 /* Secrets out first: a shape that is made visible may be one no more. */
 static str display_of(const struct tools *t, str args, struct arena *a)
 {
-	str s = text_redact_values(a, args, t->opt.secrets, t->opt.secrets_n);
+	const struct str_list *hidden = atomic_load(&t->secrets);
+	str s = text_redact_values(a, args, hidden->v, hidden->n);
 
 	return text_visible(a, text_redact(a, s), false);
 }

@@ -14,6 +14,7 @@ struct tools {
 	struct tool_env env;
 	struct tool_source builtin;
 	struct policy *policy;
+	const struct str_list *_Atomic secrets; /* in the arena, as earlier ones are */
 };
 
 /* What the policy says to a call whose arguments are an object. */

@@ -5,6 +5,7 @@
 #include "tools/builtin.h"
 #include "tools/gate.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
@@ -35,8 +36,20 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 		return rc;
 	}
 	t->arena = a;
+	tools_hide(t, opt->secrets, opt->secrets_n);
 	*out = t;
 	return OK;
+}
+
+void tools_hide(struct tools *t, const str *secrets, size_t n)
+{
+	struct str_list *list = NEW(&t->arena, struct str_list);
+	str *v = NEWN(&t->arena, str, n + 1);
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = arena_dup(&t->arena, secrets[i]);
+	*list = (struct str_list){ v, n };
+	atomic_store(&t->secrets, list);
 }
 
 void tools_close(struct tools *t)

@@ -52,6 +52,10 @@ int tools_policy(struct policy **out, const struct tools_opt *opt, struct err *e
 int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e) MUSTUSE;
 void tools_close(struct tools *t);
 
+/* Other secrets are to be kept out of what approvers see; they are copied.  From one thread at a
+ * time. */
+void tools_hide(struct tools *t, const str *secrets, size_t n);
+
 /* The toolset as of now, in a. */
 void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out);
 

@@ -341,6 +341,12 @@ static void an_approver_sees_no_secret_and_nothing_invisible(void **state)
 	assert_true(str_has(s.seen.display, S("\\x7F")) || str_has(s.seen.display, S("\\x7f")));
 	/* What runs is what was sent. */
 	assert_true(str_eq(call.args, args));
+	/* A secret that came with a reload is one, too. */
+	assert_int_equal(ask(&b, S("{\"a\":\"tr0ubadour\"}"), &s, &call, NULL), OK);
+	assert_true(str_has(s.seen.display, S("tr0ubadour")));
+	tools_hide(b.tools, (const str[]){ S("correct-horse-battery"), S("tr0ubadour") }, 2);
+	assert_int_equal(ask(&b, S("{\"a\":\"tr0ubadour\"}"), &s, &call, NULL), OK);
+	assert_false(str_has(s.seen.display, S("tr0ubadour")));
 }
 
 static void what_is_too_long_to_review_is_refused_unasked(void **state)
