@@ -2,10 +2,12 @@
  * Follow-ups that join a running turn: before each request to the model what the session has
  * ready becomes a further user message, in one transaction with the rows it came from.
  */
+#include "agent/recall.h"
 #include "agent/run.h"
 
 #include "os/log.h"
 #include "store/inbox.h"
+#include "store/memory.h"
 
 static int join(struct run *r, size_t *n, struct err *e)
 {
@@ -18,8 +20,11 @@ static int join(struct run *r, size_t *n, struct err *e)
 	    (rc = store_turn_join(&tx, r->t->id, &a, &rows, n, e)) < 0 || *n == 0)
 		return rc;
 	str text = run_text_of(&a, rows, *n);
-	if ((rc = store_message_user(&tx, r->t->id, model_user_wire(&a, text), text, (str){ 0 },
-				     e)) < 0)
+	struct recall about;
+	if ((rc = recall_message(r->ag, &tx, r->t, text, &a, &about, e)) < 0 ||
+	    (rc = store_message_user(&tx, r->t->id, model_user_wire(&a, text), text,
+				     str_trim(about.block), e)) < 0 ||
+	    (rc = store_memory_used(&tx, r->t->id, about.ids, about.n, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }

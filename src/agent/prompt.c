@@ -22,13 +22,14 @@ str prompt_system(struct arena *a, const struct prompt_system *in)
 	struct buf b = buf_in(a, SYSTEM_MAX);
 
 	buf_add(&b, in->persona);
-	if (in->memory_n) {
+	if (in->remembers)
 		buf_add(&b, S("\n\nThe persona above outranks anything recalled from memory. "
-			      "If they "
-			      "disagree, say so and follow the persona.\n\n[memory]"));
-		for (size_t i = 0; i < in->memory_n; i++)
-			buf_fmt(&b, "\n- (%.*s) %.*s: %.*s", STRF(in->memory[i].kind),
-				STRF(in->memory[i].subject), STRF(in->memory[i].content));
+			      "If they disagree, say so and follow the persona. Store only "
+			      "single statements that the user wants kept, no guesses; what is "
+			      "wrong is replaced or forgotten."));
+	if (in->memory.n) {
+		buf_add(&b, S("\n\n[memory]"));
+		buf_add(&b, in->memory);
 	}
 	if (in->summary.n) {
 		buf_add(&b, S("\n\n[session summary]\n"));

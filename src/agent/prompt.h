@@ -15,14 +15,10 @@
 #include "store/message.h"
 #include "sched/zone.h"
 
-struct memory_row {
-	str kind, subject, content;
-};
-
 struct prompt_system {
 	str persona;
-	const struct memory_row *memory;
-	size_t memory_n;
+	bool remembers; /* memory is on: its note stands whatever is remembered */
+	str memory; /* "\n- ..." lines */
 	str summary;
 };
 

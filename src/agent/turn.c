@@ -7,11 +7,13 @@
  * the same path as a fresh one.
  */
 #include "agent/prompt.h"
+#include "agent/recall.h"
 #include "agent/run.h"
 #include "agent/scheduled.h"
 
 #include "os/clock.h"
 #include "os/log.h"
+#include "store/memory.h"
 #include "store/state.h"
 #include "text/json.h"
 #include "text/text.h"
@@ -31,7 +33,13 @@ int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t,
 		mcp_host_status(ag->opt.host, a, &servers, &n);
 	str context = prompt_context(a, t->started_at_ms, zone, servers, n);
 	str said = run_text_of(a, t->rows, t->rows_n);
-	return store_message_user(tx, t->id, model_user_wire(a, said), said, context, e);
+	struct recall about;
+	int rc = recall_message(ag, tx, t, said, a, &about, e);
+	if (rc < 0)
+		return rc;
+	context = arena_fmt(a, "%.*s%.*s", STRF(context), STRF(about.block));
+	rc = store_message_user(tx, t->id, model_user_wire(a, said), said, context, e);
+	return rc < 0 ? rc : store_memory_used(tx, t->id, about.ids, about.n, e);
 }
 
 static void tools_of(struct run *r)
@@ -80,9 +88,13 @@ static int prepare(struct run *r, struct err *e)
 			return rc;
 	}
 	tools_of(r);
-	r->system = prompt_system(r->a,
-				  &(struct prompt_system){ .persona = r->snap->persona,
-							   .summary = r->t->session.summary });
+	struct prompt_system sys = { .persona = r->snap->persona,
+				     .remembers = r->snap->cfg->memory.enabled,
+				     .summary = r->t->session.summary };
+	if ((rc = recall_from_server(r, e)) < 0 ||
+	    (rc = recall_snapshot(r, &sys.memory, e)) < 0)
+		return rc;
+	r->system = prompt_system(r->a, &sys);
 	r->issuer = model_issuer(ag->opt.model);
 	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,
 			      &r->quirks.context_window, e);

@@ -16,6 +16,8 @@
 #include "config/exec_cfg.h"
 #include "config/cron_cfg.h"
 #include "config/telegram_cfg.h"
+#include "config/memory_cfg.h"
+#include "config/store_cfg.h"
 #include "policy/rules.h"
 
 struct model_cfg {
@@ -89,11 +91,6 @@ struct gateway_cfg {
 	str followup; /* wait, steer */
 };
 
-struct store_cfg {
-	str dsn; /* path of the database */
-	str data_dir; /* its directory: lock files, wake FIFO, blobs */
-};
-
 struct log_cfg {
 	str level, format, file;
 };
@@ -117,6 +114,7 @@ struct config {
 	struct agent_cfg agent;
 	struct mcp_cfg mcp;
 	struct fs_cfg fs;
+	struct memory_cfg memory;
 	struct web_cfg web;
 	struct exec_cfg exec;
 	struct policy_cfg policy;

@@ -117,6 +117,11 @@ static str exec_enabled(struct loader *l)
 	return tool_enabled(l, S("exec"));
 }
 
+static str memory_enabled(struct loader *l)
+{
+	return yes_no(!l->c->file_mode || listed(l, S("memory")));
+}
+
 static str agent_name(struct loader *l)
 {
 	return !l->c->file_mode ? S("") : l->place.mtclaw ? S("MTClaw") : S("gantry");
@@ -170,6 +175,7 @@ static const struct {
 	{ "tools.exec.enabled", exec_enabled },
 	{ "tools.exec.cwd", exec_cwd },
 	{ "tools.exec.deny_builtin", deny_builtin },
+	{ "memory.enabled", memory_enabled },
 	{ "mcp.manifest", manifest },
 };
 

@@ -327,10 +327,13 @@ const struct option options[] = {
 	  .help = "What becomes of tools of MCP servers that no rule speaks of and that do not "
 		  "say of themselves that they destroy nothing (`destructiveHint`)." },
 
-	{ "memory.enabled", "MEMORY_ENABLED", OPT_BOOL, OPT_LATER, CONFIG_TOOLS,
-	  DEF2("true", "false"), .help = "Remember across sessions." },
-	{ "memory.backend", "MEMORY_BACKEND", OPT_BACKEND, OPT_LATER, CONFIG_TOOLS,
-	  DEF("builtin"), .help = "`builtin`, or `mcp:` and the name of a server." },
+	{ "memory.enabled", "MEMORY_ENABLED", OPT_BOOL, .need = CONFIG_TOOLS,
+	  DEF2("true", "false"), AT(memory.enabled),
+	  .help = "Remember across sessions. File mode: also `memory` in `tools.builtin`." },
+	{ "memory.backend", "MEMORY_BACKEND", OPT_BACKEND, .need = CONFIG_TOOLS,
+	  DEF("builtin"), AT(memory.backend),
+	  .help = "`builtin`, or `mcp:` and the name of a server, whose memory_store, "
+		  "memory_recall and memory_forget are used instead." },
 	{ "memory.consolidate_minutes", "MEMORY_CONSOLIDATE_MINUTES", OPT_INT, OPT_LATER,
 	  CONFIG_TOOLS, DEF("30"), RANGE(0, 1000000),
 	  .help = "How often memory is tidied up; 0: never." },

@@ -65,6 +65,20 @@ static int load_manifest(struct mcp_manifest *m, struct arena *a, const struct c
 	return rc;
 }
 
+/* The server that is to remember must be one of the manifest's. */
+static int check_memory(const struct mcp_manifest *m, const struct config *cfg, struct err *e)
+{
+	str server = memory_server(&cfg->memory);
+
+	for (size_t i = 0; i < m->n; i++)
+		if (str_eq(m->servers[i].name, server))
+			return OK;
+	if (server.n == 0 || !cfg->memory.enabled)
+		return OK;
+	return err_set(e, E_INVAL, "MEMORY_BACKEND: the manifest has no server \"%.*s\"",
+		       STRF(server));
+}
+
 static int open_host(struct engine *g, struct err *e)
 {
 	struct mcp_host_opt opt = {
@@ -78,7 +92,7 @@ static int open_host(struct engine *g, struct err *e)
 	struct mcp_manifest m;
 	int rc = load_manifest(&m, &g->arena, g->cfg, e);
 
-	if (rc < 0)
+	if (rc < 0 || (rc = check_memory(&m, g->cfg, e)) < 0)
 		return rc;
 	return mcp_host_start(&g->host, &opt, &m, e);
 }
@@ -102,6 +116,7 @@ static int open_tools(struct engine *g, struct err *e)
 		.exec = &g->cfg->exec,
 		.child_env = config_child_env(&g->arena, g->cfg, g->env, true, NULL, 0),
 		.box = config_sandbox(&g->arena, g->cfg, g->env, &g->cfg->exec.sandbox, S("")),
+		.memory = &g->cfg->memory,
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.cron = &g->cfg->cron,

@@ -22,6 +22,7 @@
 #include "os/thread.h"
 #include "store/approval.h"
 #include "store/inbox.h"
+#include "store/memory.h"
 #include "store/state.h"
 #include "store/system.h"
 
@@ -275,7 +276,10 @@ static int check(struct gateway *d, struct err *e)
 {
 	int rc = wait_ms(CHECK_AFTER_MS, &d->deliver, e);
 
-	return rc < 0 ? rc : store_check(d->g->store, &d->deliver, e);
+	struct memory_health memory;
+	if (rc == OK)
+		rc = store_check(d->g->store, &d->deliver, e);
+	return rc < 0 ? rc : store_memory_check(d->g->store, &d->deliver, &memory, e);
 }
 
 /* Heartbeats; questions; schedules; and what has time: the check of the file, and now and then tidying

@@ -91,12 +91,13 @@ int db_script(struct db *db, const char *sql, struct err *e)
 }
 
 /* Nothing here may read the file: it may be no database. */
-static int configure(struct db *db, struct err *e)
+static int configure(struct db *db, bool writable, struct err *e)
 {
 	(void)sqlite3_extended_result_codes(db->h, 1);
 	(void)sqlite3_busy_timeout(db->h, 0);
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	/* The triggers of memory write to FTS5 tables, which older SQLites take for unsafe there. */
+	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, writable, NULL);
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
 	/* Who may checkpoint is decided in store.c, not by who happens to close last. */
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -128,7 +129,7 @@ int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch
 	int rc = sqlite3_open_v2(path, &db->h, flags, NULL);
 	if (rc != SQLITE_OK)
 		return db_error(db, rc, path, e);
-	rc = configure(db, e);
+	rc = configure(db, writable, e);
 	if (rc < 0)
 		return err_wrap(e, rc, "%s", path);
 	*out = db;

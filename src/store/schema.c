@@ -390,6 +390,7 @@ static const struct migration migrations[] = {
 	{ 4, "inbox_fetch", inbox_fetch },
 	{ 5, "heartbeat_trouble", heartbeat_trouble },
 	{ 6, "jobs", schema_jobs },
+	{ 7, "memory", schema_memory },
 };
 
 const struct migration *schema_migrations(size_t *n)

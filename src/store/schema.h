@@ -17,6 +17,7 @@ struct migration {
 
 /* schema_jobs.c */
 extern const char schema_jobs[];
+extern const char schema_memory[]; /* the migration of the tables of memory */
 
 /* In order of their versions. */
 const struct migration *schema_migrations(size_t *n);

@@ -31,12 +31,20 @@ struct tool {
 
 extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
 extern const struct tool tool_cron_schedule, tool_cron_list, tool_cron_cancel;
+extern const struct tool tool_memory_store, tool_memory_recall, tool_memory_forget;
 
 /* The built-in tools as a source: env is borrowed for its life. */
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env);
 
 /* The file tools are on when they have a directory to work in. */
 bool tools_fs_enabled(const struct tools_opt *opt);
+
+/* Memory is on, and is our own rather than a server's. */
+bool tools_memory_enabled(const struct tools_opt *opt);
+
+struct memory;
+/* "id=N (kind) subject: content", one a line. */
+str tool_memories(struct arena *a, const struct memory *list, size_t n);
 
 /* A failure for the model; OK. */
 int tool_fail(struct tool_result *out, struct arena *a, const char *fmt, ...) PRINTF(3, 4);

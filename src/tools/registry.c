@@ -3,6 +3,8 @@
  */
 #include "tools/builtin.h"
 
+#include "store/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -10,8 +12,9 @@
 #define OBJECT_MAX ((size_t)16 << 20)
 
 static const struct tool *const registry[] = {
-	&tool_read_file,     &tool_write_file, &tool_list_dir,    &tool_exec,
-	&tool_cron_schedule, &tool_cron_list,  &tool_cron_cancel,
+	&tool_read_file,     &tool_write_file,    &tool_list_dir,    &tool_exec,
+	&tool_cron_schedule, &tool_cron_list,     &tool_cron_cancel, &tool_memory_store,
+	&tool_memory_recall, &tool_memory_forget,
 };
 
 static void list(const struct tool_source *self, struct arena *a,
@@ -76,6 +79,22 @@ void tools_builtin_source(struct tool_source *out, const struct tool_env *env)
 bool tools_fs_enabled(const struct tools_opt *opt)
 {
 	return opt->fs && opt->fs->enabled && (opt->fs->roots.n || opt->workspace.n);
+}
+
+bool tools_memory_enabled(const struct tools_opt *opt)
+{
+	return opt->store && opt->memory && opt->memory->enabled &&
+	       memory_server(opt->memory).n == 0;
+}
+
+str tool_memories(struct arena *a, const struct memory *list, size_t n)
+{
+	struct buf b = buf_in(a, 1u << 20);
+
+	for (size_t i = 0; i < n; i++)
+		buf_fmt(&b, "%sid=%lld %.*s", i ? "\n" : "", (long long)list[i].id,
+			STRF(memory_line(a, &list[i])));
+	return buf_str(&b);
 }
 
 int tool_fail(struct tool_result *out, struct arena *a, const char *fmt, ...)

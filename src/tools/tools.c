@@ -63,6 +63,7 @@ void tools_close(struct tools *t)
 }
 
 struct list {
+	const struct memory_cfg *memory;
 	struct arena *a;
 	struct tool_spec *v;
 	size_t n, room;
@@ -77,7 +78,14 @@ static void add(void *arg, const struct tool_spec *spec)
 		l->v = arena_grow(l->a, l->v, l->room * sizeof *l->v, more * sizeof *l->v);
 		l->room = more;
 	}
-	l->v[l->n++] = *spec;
+	struct tool_spec *s = &l->v[l->n++];
+	*s = *spec;
+	/* A server that is to remember does it under the names of our own tools. */
+	if (l->memory && l->memory->enabled && s->server.n &&
+	    str_eq(s->server, memory_server(l->memory)) &&
+	    (str_eq(s->tool, S("memory_store")) || str_eq(s->tool, S("memory_recall")) ||
+	     str_eq(s->tool, S("memory_forget"))))
+		s->name = s->tool;
 }
 
 /* By name; of two with one name ours comes first. */
@@ -91,7 +99,7 @@ static int by_name(const void *x, const void *y)
 
 void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out)
 {
-	struct list l = { .a = a };
+	struct list l = { .a = a, .memory = t->opt.memory };
 	size_t n = 0;
 
 	t->builtin.list(&t->builtin, a, add, &l);

@@ -23,6 +23,7 @@ struct tools_opt {
 	const struct exec_cfg *exec; /* NULL: no exec, nor without child_env */
 	const char *const *child_env; /* whole environment of commands */
 	const struct sandbox *box; /* of commands; NULL: none */
+	const struct memory_cfg *memory; /* NULL: off */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	const struct cron_cfg *cron; /* NULL: no schedules */

@@ -377,7 +377,7 @@ def test_a_rich_schema_is_sent_whole(gantry, model, mcp):
     mcp.add("srv", tools=["rich"])
     model.reply("ok")
     gantry.talk("go")
-    (tool,) = [t["function"] for t in model.last.body["tools"]]
+    (tool,) = [t["function"] for t in model.last.body["tools"] if t["function"]["name"] == "srv__rich"]
     assert set(keys_of(tool["parameters"])) >= {"$defs", "$ref", "anyOf", "const", "exclusiveMinimum"}
 
 

@@ -308,19 +308,21 @@ static str golden(struct arena *a, const char *name)
 static void the_system_message_has_the_documented_blocks(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	const struct memory_row memory[] = {
-		{ S("person"), S("mom"), S("prefers calls over texts") },
-		{ S("preference"), S("chris"), S("coaching tone, no fluff") },
-	};
 	struct prompt_system in = { .persona = S("You are Tim.") };
 
 	(void)state;
 	assert_string_equal(prompt_system(&a, &in).p, "You are Tim.");
 	in.summary = S("They planned a trip.");
 	assert_string_equal(prompt_system(&a, &in).p, golden(&a, "summary.txt").p);
-	in.memory = memory;
-	in.memory_n = 2;
+	in.remembers = true;
+	in.memory = S("\n- (person) mom: prefers calls over texts"
+		      "\n- (preference) chris: coaching tone, no fluff");
 	assert_string_equal(prompt_system(&a, &in).p, golden(&a, "memory.txt").p);
+	/* The note stands whatever is remembered: it is part of what stays the same. */
+	in.memory = in.summary = S("");
+	str note = prompt_system(&a, &in);
+	assert_true(str_has(note, S("The persona above outranks")));
+	assert_false(str_has(note, S("[memory]")));
 	assert_int_equal(prompt_system(&a, &(struct prompt_system){ 0 }).n, 0);
 }
 

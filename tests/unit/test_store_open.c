@@ -95,9 +95,13 @@ static void the_writer_is_set_up_for_safety(void **state)
 		const char *sql;
 		int64_t value;
 	} cases[] = {
-		{ "PRAGMA synchronous", 2 },        { "PRAGMA foreign_keys", 1 },
-		{ "PRAGMA recursive_triggers", 1 }, { "PRAGMA trusted_schema", 0 },
-		{ "PRAGMA busy_timeout", 0 },       { "PRAGMA wal_autocheckpoint", 0 },
+		{ "PRAGMA synchronous", 2 },
+		{ "PRAGMA foreign_keys", 1 },
+		/* The triggers of memory write to FTS5 tables. */
+		{ "PRAGMA recursive_triggers", 1 },
+		{ "PRAGMA trusted_schema", 1 },
+		{ "PRAGMA busy_timeout", 0 },
+		{ "PRAGMA wal_autocheckpoint", 0 },
 	};
 	int defensive = 0;
 
@@ -109,6 +113,11 @@ static void the_writer_is_set_up_for_safety(void **state)
 	}
 	(void)sqlite3_db_config(w->s->writer->h, SQLITE_DBCONFIG_DEFENSIVE, -1, &defensive);
 	assert_int_equal(1, defensive);
+	SCOPED(reader_end) struct reader r = { 0 };
+	int64_t trusted = -1;
+	ok(w, reader_begin(&r, w->s, &w->e));
+	ok(w, db_number(r.db, "PRAGMA trusted_schema", DB_NO_ARGS, &trusted, &w->e));
+	assert_int_equal(0, trusted);
 }
 
 static void reading_creates_nothing(void **state)

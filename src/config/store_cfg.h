@@ -1,0 +1,14 @@
+/*
+ * config/store_cfg: where the database is.
+ */
+#ifndef CONFIG_STORE_CFG_H
+#define CONFIG_STORE_CFG_H
+
+#include "base/str.h"
+
+struct store_cfg {
+	str dsn; /* path of the database */
+	str data_dir; /* its directory: lock files, wake FIFO, blobs */
+};
+
+#endif
