@@ -104,6 +104,7 @@ bool cli_value(struct cli *cli, const char *name, const char **value, bool *bad)
 
 int cli_rest(struct cli *cli, int min, int max)
 {
+	str usage = str_of(cli->cmd->usage), form = str_cut(&usage, '\n');
 	int i = 0;
 
 	for (; i < cli->argc && strcmp(cli->argv[i], "--") != 0; i++)
@@ -112,8 +113,7 @@ int cli_rest(struct cli *cli, int min, int max)
 	if (i < cli->argc)
 		take_out(cli, i, 1);
 	if (cli->argc < min)
-		return cli_misuse(cli, "something is missing after %s",
-				  cli->argc ? cli->argv[cli->argc - 1] : cli->cmd->name);
+		return cli_misuse(cli, "something is missing, %.*s", STRF(form));
 	if (cli->argc > max)
 		return cli_misuse(cli, "%s is one argument too many", cli->argv[max]);
 	return EXIT_OK;

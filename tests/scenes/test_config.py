@@ -254,3 +254,9 @@ def test_files_we_make_are_private(gantry, model):
     gantry.talk("hi")
     for f in gantry.data.iterdir():
         assert f.stat().st_mode & 0o077 == 0, f
+
+
+def test_what_is_missing_is_told_with_the_form_of_the_command(gantry):
+    r = gantry.run("prompt", code=2)
+    assert r.err.startswith("gantry prompt: something is missing, usage: gantry prompt TEXT|-")
+    assert len(r.err.splitlines()) == 1
