@@ -225,6 +225,8 @@ static void add_servers(struct buf *b, const struct ask *q)
 	for (size_t i = 0; i < n; i++) {
 		buf_fmt(b, "\nserver %.*s: %s, %zu of %zu tools", STRF(v[i].name),
 			word[v[i].state], v[i].published, v[i].listed);
+		if (v[i].sandbox.n)
+			buf_fmt(b, ", sandbox %.*s", STRF(v[i].sandbox));
 		if (v[i].restarts)
 			buf_fmt(b, ", %lld restarts", (long long)v[i].restarts);
 		if (v[i].note.n)

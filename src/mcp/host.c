@@ -5,6 +5,7 @@
  */
 #include "mcp/host.h"
 
+#include "config/confine.h"
 #include "mcp/catalog.h"
 #include "mcp/names.h"
 #include "mcp/server.h"
@@ -470,6 +471,9 @@ void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_stat
 			.name = arena_dup(a, s->cfg.name),
 			.state = k->state,
 			.note = arena_dup(a, str_of(k->note)),
+			.sandbox = s->client.box
+					   ? config_sandbox_text(a, &s->cfg.box, s->client.box)
+					   : S(""),
 			.listed = k->listing.n,
 			.published = k->published,
 			.restarts = k->lives > 1 ? k->lives - 1 : 0,

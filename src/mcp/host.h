@@ -39,6 +39,7 @@ struct mcp_server_status {
 	str name;
 	enum mcp_state state;
 	str note; /* why it failed, or its version */
+	str sandbox; /* what it is held to, for people; "" nothing */
 	size_t listed, published;
 	int64_t restarts, since_ms;
 };

@@ -21,6 +21,7 @@
 
 #define NR_FCHMODAT2 452
 #define PAGE 4096
+#define LATER 512 /* bytes for what the kernel writes and reads */
 #define SET_ID 06000
 #define MODE_MASK 07777
 
@@ -205,13 +206,21 @@ static bool understand(const struct seccomp_notif *n, struct wish *w)
 
 bool sandbox_modes_answer(int listener)
 {
-	struct seccomp_notif ask = { 0 };
+	/* A newer kernel may have more to say than our header knows of. */
+	union {
+		struct seccomp_notif is;
+		char room[LATER];
+	} ask = { .room = { 0 } };
+	union {
+		struct seccomp_notif_resp is;
+		char room[LATER];
+	} reply = { .room = { 0 } };
 	struct wish w;
 
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &ask) != 0)
 		return errno == EINTR || errno == ENOENT;
-	struct seccomp_notif_resp reply = { .id = ask.id };
-	reply.error = understand(&ask, &w) ? -fulfil(&w, listener, ask.id) : -EPERM;
+	reply.is.id = ask.is.id;
+	reply.is.error = understand(&ask.is, &w) ? -fulfil(&w, listener, ask.is.id) : -EPERM;
 	/* Whoever asked may be gone. */
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 	return true;

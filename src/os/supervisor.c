@@ -313,8 +313,10 @@ static void follow(struct supervisor *s)
 				p[REPORT].fd = -1;
 			p[MODES].fd = s->listener;
 		}
-		if (p[MODES].revents && !sandbox_modes_answer(s->listener))
-			p[MODES].fd = -1;
+		/* Without a question there is only the end: reading it could block. */
+		if (p[MODES].revents &&
+		    !((p[MODES].revents & POLLIN) && sandbox_modes_answer(s->listener)))
+			p[MODES].fd = s->listener = -1;
 		errno = 0;
 		if (p[LIFE].revents || (p[CTL].revents && !pass_signal(s)))
 			return;

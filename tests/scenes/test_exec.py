@@ -177,7 +177,8 @@ def test_stop_ends_a_command_and_all_of_it(gantry, model, shell):
     assert not (shell.work / "marker").exists()
 
 
-def test_without_the_setting_there_is_no_exec(gantry, model):
+@pytest.mark.parametrize("settings", [{}, {"TOOLS": "exec", "GANTRY_TOOLS_EXEC_MODE": "off"}])
+def test_without_the_setting_there_is_no_exec(gantry, model, settings):
     model.reply("none")
-    gantry.talk("go")
+    gantry.talk("go", **settings)
     assert "exec" not in model.last.tools

@@ -547,6 +547,9 @@ for line in sys.stdin:
     model.reply("the database is there now")
     cell.g.talk("hi")
     got = {n: cell.g.run("tools", "call", n + "__look", "{}").out.strip() for n in ("free", "held", "part", "given")}
+    status = cell.g.run("run", input="/status\n").out
+    assert re.search(r"^server held: .*, sandbox strict, network allowed; .*missing: ", status, re.M)
+    assert not re.search(r"^server free: .*sandbox", status, re.M)
     no = "Permission denied"
     assert got == {"free": "read, read, read, wrote", "held": ", ".join([no] * 4), "part": "read, read, %s, wrote" % no,
                    "given": "read, read, %s, wrote" % no}
