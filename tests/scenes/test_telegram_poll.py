@@ -87,12 +87,13 @@ def test_a_failing_poll_is_repeated_with_growing_waits_and_loses_nothing(bot, ec
     assert len(echo.requests) == 2
 
 
-def test_another_instance_is_named_and_outlasted(bot, echo):
+def test_another_instance_is_named_and_outlasted(bot, echo, gantry):
     bot.fail("getUpdates", times=3, skip=1, error=(
         409, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"))
     d = bot.run()
     bot.say("one")
     d.err.wait("(?i)another (instance|program)")
+    assert "another instance" in gantry.run("status", *bot.args).out
     bot.wait_text("end one", seconds=60)
     bot.say("two")
     bot.wait_text("end two", seconds=60)

@@ -248,3 +248,32 @@ def test_a_blank_answer_sends_no_blank_message(bot, model):
     bot.say("go")
     m = bot.wait_seen(1)
     assert m[0].text.strip()
+
+
+@pytest.mark.parametrize("word", ["NO_REPLY", "[silent]\nall is well"])
+def test_a_model_that_chooses_silence_says_nothing(bot, model, word):
+    model.reply(word)
+    model.reply("now I speak")
+    bot.run(STREAM_REPLIES="true")
+    bot.say("note this")
+    bot.board.wait(lambda: model.requests, "the request")
+    bot.say("and now?")
+    bot.wait_text("now I speak")
+    assert bot.seen() == ["now I speak"]
+
+
+def test_no_more_turns_run_at_once_than_allowed(bot, gantry, model):
+    gate = Gate()
+    chats = range(201, 206)
+    bot.configure("gateway: {max_turns: 2}", telegram="allow_from: [%s]" % ", ".join(map(str, chats)))
+    for c in chats:
+        bot.user(c)
+    model.answer(lambda r: Reply("re " + r.user.split("\n")[0], gate=gate))
+    bot.run()
+    for c in chats:
+        bot.wait_confirmed(bot.say("m%d" % c, c, c))
+    model.wait(2)
+    assert len(model.requests) == 2
+    gate.release()
+    for c in chats:
+        bot.wait_text("re m%d" % c, c)

@@ -6,6 +6,7 @@
 #include "chan/telegram_internal.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/wait.h"
 #include "unit/loopback.h"
 
 #include <stdatomic.h>
@@ -245,6 +246,30 @@ static void a_poll_that_hangs_is_left_at_once_when_asked(void **state)
 	lb_free(&l.server);
 }
 
+static void nothing_more_is_fetched_while_too_much_waits(void **state)
+{
+	static const char *const answers[] = { ME, YES };
+	struct line l;
+
+	(void)world_add(*state, "1", "x");
+	world_sql(*state, "INSERT INTO inbox (session_id, channel, address, kind, text, "
+			  "created_at_ms) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL "
+			  "SELECT n + 1 FROM c WHERE n < 20000) SELECT session_id, channel, "
+			  "address, kind, text, n FROM inbox, c");
+	start(&l, state, answers, COUNT(answers));
+	while (l.server.requests < 2)
+		assert_int_equal(wait_ms(5, NULL, NULL), OK);
+	/* It would ask at once. */
+	assert_int_equal(wait_fd(l.server.ring_fd, POLLIN, clock_mono_ms() + 300, NULL, NULL),
+			 E_TIMEOUT);
+	assert_int_equal(l.server.requests, 2);
+	world_sql(*state, "UPDATE inbox SET state = 'done' WHERE id = 1");
+	lb_wait(&l.server);
+	stop(&l);
+	assert_true(asked(&l, 2, "getUpdates", ""));
+	lb_free(&l.server);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -255,6 +280,7 @@ int main(void)
 		T(faults_are_waited_out_and_nothing_is_lost),
 		T(a_webhook_is_removed_once_and_nothing_dropped),
 		T(a_poll_that_hangs_is_left_at_once_when_asked),
+		T(nothing_more_is_fetched_while_too_much_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
