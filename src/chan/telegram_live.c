@@ -26,7 +26,8 @@
 #define TRACE_MAX 1200
 #define FAULTS_MAX 5
 #define IDLE_MS 60000
-#define END_LOOK_MS 10
+#define END_LOOK_MS 1
+#define END_TYPING_MS 100 /* an answer does not wait longer for "typing" to arrive before it */
 #define SHOWN 64
 #define WATCHES 32
 #define WATCH_MS 1000 /* how soon a question that ended by itself loses its buttons */
@@ -40,7 +41,7 @@ struct box {
 	char trace[TRACE_MAX];
 	size_t trace_n;
 	bool fresh; /* there is something that is not shown yet */
-	bool busy; /* a call for it is on its way */
+	bool busy, typing; /* a call for it is on its way, and it is only that */
 	bool over; /* the turn has ended */
 	int faults;
 	int64_t message_id; /* that shows it, 0 none yet */
@@ -284,15 +285,16 @@ void telegram_live(struct channel *self, str turn_id, str address, enum live_kin
 void telegram_live_end(struct telegram *t, str turn_id, const struct cancel *c)
 {
 	struct telegram_live *l = t->live;
+	int64_t typing_until = clock_mono_ms() + END_TYPING_MS;
 	bool busy = true;
 
 	while (busy) {
 		lock(l);
 		struct box *b = find(l, turn_id);
-		busy = b && b->busy;
+		busy = b && b->busy && !(b->typing && clock_mono_ms() >= typing_until);
 		if (b)
 			b->over = true;
-		if (b && !busy)
+		if (b && !busy && !b->busy)
 			release(b);
 		unlock(l);
 		if (busy && wait_ms(END_LOOK_MS, c, NULL) < 0)
@@ -411,6 +413,7 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 			j->view.thread = b->thread;
 			j->view.message_id = b->message_id;
 			b->busy = true;
+			b->typing = j->kind == JOB_TYPING;
 			return;
 		}
 		if (b->fresh && edit_at < *until)

@@ -45,6 +45,17 @@ def test_typing_is_shown_while_a_turn_works(bot, model):
     bot.wait_text("done")
 
 
+def test_an_answer_does_not_wait_for_a_typing_call_that_hangs(bot, model):
+    hung = bot.fail("sendChatAction", hang=True, times=None)
+    gate = Gate()
+    model.reply("quick", gate=gate)
+    bot.run()
+    bot.say("go")
+    bot.board.wait(lambda: hung.hits, "the typing call")
+    gate.release()
+    bot.wait_text("quick", seconds=2)
+
+
 def test_an_answer_replies_to_nothing_that_is_gone(bot, model):
     gate = Gate()
     model.reply("answer", gate=gate)
