@@ -631,6 +631,7 @@ class Telegram(Methods):
         with self.board.cond:
             fault = next((f for f in self.faults if f.takes(call)), None)
             self.calls.append(call)
+            self.board.cond.notify_all()
         f = next((f for f in self.files.values() if f["path"] == path), None)
         if fault and fault.hang:
             await asyncio.Event().wait()
