@@ -7,6 +7,8 @@
 #   make SAN=tsan       build/tsan/   ThreadSanitizer
 #   make SAN=cov        build/cov/    gcc, counting the lines that run
 #   make SAN=fuzz       build/fuzz/   clang, instrumented for libFuzzer
+#   make static         build/static/ one file with everything in it, for this machine's kind;
+#                       ARCH=arm64: build/static-arm64/
 # Every variant has <dir>/gantry, <dir>/test/gantry (settable clock, failing kernel calls),
 # <dir>/libgantry.a and <dir>/unit/.
 
@@ -23,7 +25,12 @@ FUZZ_SECONDS ?= 60
 PYTEST ?= /usr/bin/python3 -m pytest -q -n 4
 PYTEST_ARGS ?=
 
-variant := $(or $(SAN),$(if $(findstring clang,$(CC)),clang))
+# LIBC=musl is what `make static` calls itself with.
+LIBC ?=
+ARCH ?= $(shell dpkg --print-architecture 2>/dev/null || uname -m)
+native := $(filter $(ARCH),$(shell dpkg --print-architecture 2>/dev/null || uname -m))
+
+variant := $(or $(SAN),$(if $(LIBC),static$(if $(native),,-$(ARCH))),$(if $(findstring clang,$(CC)),clang))
 OUT ?= build$(if $(variant),/$(variant))
 
 # --- flags -----------------------------------------------------------------------------
@@ -55,6 +62,18 @@ harden :=
 optimize := -O1 -g
 endif
 
+ifeq ($(LIBC),musl)
+rig := $(shell scripts/static/build $(ARCH))
+ifeq ($(rig),)
+$(error the libraries of the static build are not there; see the lines above)
+endif
+override CC := $(rig)/bin/cc
+optimize := -Os -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections
+harden := -fstack-protector-strong
+else ifneq ($(LIBC),)
+$(error LIBC=$(LIBC) is not known: use musl, or leave it out for the machine's own)
+endif
+
 # Asked for once, and only when something is compiled: `make help` works on a bare machine.
 packages := libcurl sqlite3 jansson yaml-0.1 libpcre2-8 md4c gumbo
 once = $(eval $(1) := $(shell $(2)))$($(1))
@@ -64,10 +83,15 @@ test_cflags = $(call once,test_cflags,pkg-config --cflags cmocka)
 test_libs = $(call once,test_libs,pkg-config --libs cmocka)
 compiler = $(call once,compiler,$(CC) --version | head -n 1)
 ccache := $(shell command -v ccache)
+ifeq ($(LIBC),musl)
+pkg_cflags :=
+pkg_libs := -lmimalloc -lcurl -lssl -lcrypto -lz -lsqlite3 -ljansson -lyaml -lpcre2-8 -lmd4c -lgumbo -lm
+LDFLAGS += -s -Wl,--gc-sections -Wl,--build-id=none
+endif
 
 cflags = -std=gnu17 -D_GNU_SOURCE -Isrc $(optimize) $(warnings) $(harden) $(sanitize) -fPIE \
 	-pthread -ffile-prefix-map=$(CURDIR)=. $(pkg_cflags) $(CPPFLAGS) $(CFLAGS)
-ldflags = -pie -pthread -Wl,-z,relro,-z,now $(sanitize) $(LDFLAGS)
+ldflags = $(if $(LIBC),,-pie) -pthread -Wl,-z,relro,-z,now $(sanitize) $(LDFLAGS)
 # Tests hand literals to macros that widen everything, and ignore cmocka's state.
 unit_cflags = $(cflags) -Wno-conversion -Wno-sign-conversion -Wno-unused-parameter -Itests \
 	$(test_cflags)
@@ -179,6 +203,18 @@ $(OUT)/version.flags: always
 .SECONDARY:
 -include $(wildcard $(OUT)/obj/*/*.d $(OUT)/tests/*/*.d)
 
+.PHONY: static
+static: deps-static $(if $(native),,deps-cross) ## build/static/gantry, one file that needs no library (ARCH=arm64: for those)
+	@$(MAKE) LIBC=musl ARCH=$(ARCH) one
+
+.PHONY: one check-static
+one: $(OUT)/gantry $(OUT)/bench/mcp_echo
+check-static: deps-dev build static ## the static program: hardened, small, at home in an empty root; scenes with it
+	@GANTRY_STATIC=build/static/gantry GANTRY_STATIC_ECHO=build/static/bench/mcp_echo \
+		$(PYTEST) $(PYTEST_ARGS) tests/static
+	@GANTRY=build/static/gantry GANTRY_TEST=$(OUT)/test/gantry \
+		$(PYTEST) $(PYTEST_ARGS) -m 'not long' tests/scenes
+
 # --- checking ----------------------------------------------------------------------------
 
 .PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz bench ci
@@ -251,9 +287,9 @@ install: build ## copy the program to DESTDIR/PREFIX/bin
 deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
 
 # Each takes some ten milliseconds when nothing is missing.
-need := deps-build deps-run deps-dev deps-fuzz
+need := deps-build deps-run deps-dev deps-fuzz deps-static deps-cross
 .PHONY: $(need)
-deps-run deps-dev deps-fuzz: deps-build
+deps-run deps-dev deps-fuzz deps-static deps-cross: deps-build
 $(need): deps-%:
 	@scripts/deps $*
 

@@ -61,7 +61,6 @@ static int code_of(int errnum)
 int err_sys(struct err *e, const char *fmt, ...)
 {
 	int errnum = errno, code = code_of(errnum);
-	char why[128];
 	va_list ap;
 
 	if (!e)
@@ -69,10 +68,9 @@ int err_sys(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vset(e, code, fmt, ap);
 	va_end(ap);
-	/* The GNU form returns a string that may or may not be the buffer. */
-	const char *text = strerror_r(errnum, why, sizeof why);
 	size_t n = strlen(e->msg);
-	(void)snprintf(e->msg + n, sizeof e->msg - n, ": %s", text);
+	errno = errnum; /* %m is the one spelling that every C library of ours agrees on */
+	(void)snprintf(e->msg + n, sizeof e->msg - n, ": %m");
 	return code;
 }
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -41,6 +42,20 @@ static ssize_t read_some(int fd, void *p, size_t n)
 		got = read(fd, p, n);
 	while (got < 0 && errno == EINTR);
 	return got;
+}
+
+int null_open(int how, struct err *e)
+{
+	int fd = open("/dev/null", how | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	fd = memfd_create("null", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+		fd_drop(&fd);
+		return err_sys(e, "/dev/null");
+	}
+	return fd;
 }
 
 int file_read_fd(str *out, struct arena *a, int fd, size_t max, struct err *e)

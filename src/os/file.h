@@ -11,6 +11,11 @@
 /* For SCOPED: closes when >= 0. */
 void fd_drop(int *fd);
 
+/* A descriptor (close on exec) that reads as empty and keeps nothing: /dev/null, opened for how
+ * (O_RDONLY, ...); in a root that has none a sealed empty file of memory, to which writing
+ * fails.  E_IO. */
+int null_open(int how, struct err *e) MUSTUSE;
+
 /* All of fd, at most max bytes (E_LIMIT beyond). */
 int file_read_fd(str *out, struct arena *a, int fd, size_t max, struct err *e) MUSTUSE;
 

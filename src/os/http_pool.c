@@ -3,6 +3,7 @@
  * its connections are the warmest.
  */
 #include "os/http_handle.h"
+#include "os/path.h"
 
 #include "os/clock.h"
 
@@ -46,6 +47,23 @@ static void global_start(void)
 	global_result = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+/* Where distributions keep the certificates they trust: a library that was built elsewhere does
+ * not know.  "" leaves it to libcurl. */
+static const char *system_bundle(void)
+{
+	static const char *const places[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch, Alpine */
+		"/etc/pki/tls/certs/ca-bundle.crt", /* Fedora */
+		"/etc/ssl/ca-bundle.pem", /* openSUSE */
+		"/etc/ssl/cert.pem",
+	};
+
+	for (size_t i = 0; i < COUNT(places); i++)
+		if (path_exists(places[i]))
+			return places[i];
+	return "";
+}
+
 int http_pool_open(struct http_pool **out, const struct http_opt *opt, struct err *e)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -55,7 +73,9 @@ int http_pool_open(struct http_pool **out, const struct http_opt *opt, struct er
 		return err_set(e, E_IO, "http: libcurl does not start");
 	if (!(p = calloc(1, sizeof *p)) || pthread_mutex_init(&p->lock, NULL))
 		abort();
-	p->opt.ca_file = arena_cstr(&p->arena, str_of(opt->ca_file));
+	p->opt.ca_file = opt->ca_file && *opt->ca_file
+				 ? arena_cstr(&p->arena, str_of(opt->ca_file))
+				 : system_bundle();
 	p->opt.http_proxy = arena_cstr(&p->arena, str_of(opt->http_proxy));
 	p->opt.https_proxy = arena_cstr(&p->arena, str_of(opt->https_proxy));
 	p->opt.all_proxy = arena_cstr(&p->arena, str_of(opt->all_proxy));

@@ -115,8 +115,8 @@ static int open_stdio(const struct proc_opt *opt, int which, int *ours, int *the
 		return OK;
 	}
 	if (how[which] == PROC_NULL) {
-		*theirs = open("/dev/null", O_RDWR | O_CLOEXEC);
-		return *theirs < 0 ? err_sys(e, "/dev/null") : OK;
+		*theirs = null_open(O_RDWR, e);
+		return *theirs < 0 ? *theirs : OK;
 	}
 	if (pipe2(pair, O_CLOEXEC) != 0)
 		return err_sys(e, "pipe");

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LOAD_MAX 128
@@ -61,10 +62,11 @@ static int limit(int resource, int64_t value)
 {
 	struct rlimit l, want = { (rlim_t)value, (rlim_t)value };
 
-	/* Never more than there is: that would be refused. */
-	if (getrlimit((__rlimit_resource_t)resource, &l) == 0 && l.rlim_max < want.rlim_max)
+	/* Never more than there is: that would be refused.  By syscall, since C libraries do not
+	 * agree on the type of resource. */
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &l) == 0 && l.rlim_max < want.rlim_max)
 		want = (struct rlimit){ l.rlim_max, l.rlim_max };
-	return setrlimit((__rlimit_resource_t)resource, &want);
+	return (int)syscall(SYS_prlimit64, 0, resource, &want, NULL);
 }
 
 /* How many processes and threads there are on the machine: the kernel counts those of the

@@ -54,6 +54,12 @@ void sandbox_modes_learn(const struct sandbox *box)
 	}
 }
 
+/* By syscall, since C libraries do not agree on the type of what. */
+static int control(int fd, unsigned long what, void *arg)
+{
+	return (int)syscall(SYS_ioctl, fd, what, arg);
+}
+
 static size_t depth_in(const char *path, const char *place)
 {
 	size_t n = strlen(place);
@@ -164,7 +170,7 @@ static int fulfil(const struct wish *w, int listener, uint64_t id)
 	if (w->path && !read_path(w->pid, w->path, path))
 		return errno;
 	/* Still the process that asked, so it was its memory. */
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0)
+	if (control(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0)
 		return EPERM;
 	if (w->path && path[0] == '\0' && !(w->flags & AT_EMPTY_PATH))
 		return ENOENT;
@@ -217,11 +223,11 @@ bool sandbox_modes_answer(int listener)
 	} reply = { .room = { 0 } };
 	struct wish w;
 
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &ask) != 0)
+	if (control(listener, SECCOMP_IOCTL_NOTIF_RECV, &ask) != 0)
 		return errno == EINTR || errno == ENOENT;
 	reply.is.id = ask.is.id;
 	reply.is.error = understand(&ask.is, &w) ? -fulfil(&w, listener, ask.is.id) : -EPERM;
 	/* Whoever asked may be gone. */
-	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
+	(void)control(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 	return true;
 }

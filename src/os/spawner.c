@@ -98,7 +98,7 @@ static bool settle(int sock)
 		return false;
 	daemon_sock = 3;
 	/* With 0, 1 and 2 taken no received descriptor becomes one of them. */
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = null_open(O_RDWR, NULL);
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
 		return false;
 	close_from(4);
@@ -334,10 +334,13 @@ static NORETURN void spawner_main(int sock)
 static int keep_stdio(struct err *e)
 {
 	/* inherited: these three are what a child's own are made from */
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 &&
-		    open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd)
-			return err_sys(e, "/dev/null");
+	for (int fd = 0; fd <= 2; fd++) {
+		int how = fd == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+		int null = fcntl(fd, F_GETFD) < 0 ? null_open(how, e) : fd;
+		if (null < 0)
+			return null;
+		(void)fcntl(null, F_SETFD, 0);
+	}
 	return OK;
 }
 

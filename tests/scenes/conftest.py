@@ -6,6 +6,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from harness.bot import bot, chats_of  # noqa: E402,F401
+from harness.figures import figures, pytest_terminal_summary  # noqa: E402,F401
 from harness.fixtures import gantry, mcp, model  # noqa: E402,F401
 
 import pytest  # noqa: E402
@@ -20,20 +21,6 @@ def pytest_runtest_makereport(item, call):
         text = chats_of(item)
         if text:
             report.sections.append(("processes", text[-30000:]))
-
-
-@pytest.fixture
-def figures(record_property):
-    """figures(text): a line that stands at the end of the run, also when the test passed."""
-    return lambda text: record_property("figures", text)
-
-
-def pytest_terminal_summary(terminalreporter):
-    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
-        if report.when == "call":
-            for name, text in report.user_properties:
-                if name == "figures":
-                    terminalreporter.write_line("%s: %s" % (report.nodeid.rpartition("::")[2], text))
 
 
 def pytest_configure(config):
