@@ -141,7 +141,7 @@ def test_a_full_disk_is_told_and_got_over(gantry, model, small_disk):
             size //= 2
     os.close(fd)
     d.send("two " + "x" * 20000)
-    d.err.wait("no room on the disk", 30)
+    d.err.wait("The disk is full", 30)
     os.unlink(ballast)
     d.send("three")
     d.out.wait("answer to two x", 90)
