@@ -132,6 +132,10 @@ static void check_tools(struct loader *l)
 	if (shell.n > 2 && !memchr(shell.p, ',', shell.n))
 		problem_add(l->p, NULL, config_name(l, row("tools.exec.shell")),
 			    "needs the shell and its flags, as in [/bin/bash, -lc]");
+	if (l->place.mtclaw && l->c->exec.enabled && !is_set(l, "tools.exec.sandbox.profile"))
+		config_warn(
+			l, "tools.exec.sandbox.profile is not set: commands see everything but "
+			   "our own data (compat); strict confines them to the workspace");
 	config_check_jobs(l);
 }
 

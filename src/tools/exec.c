@@ -275,9 +275,7 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 
 static bool enabled(const struct tools_opt *opt)
 {
-	bool off = opt->policy && str_eq(opt->policy->mode, S("off"));
-
-	return opt->exec && opt->exec->enabled && !off && opt->exec->cwd.n && opt->child_env;
+	return opt->exec && opt->exec->enabled && opt->exec->cwd.n && opt->child_env;
 }
 
 const struct tool tool_exec = {

@@ -392,11 +392,17 @@ static void the_file_is_looked_for_in_this_order(void **state)
 	(void)put(&a, ".mtclaw/config.yaml", "storage: {}\n");
 	load(&l, &opt, VARS(FILLED));
 	assert_string_equal(l.c->path.p, arena_fmt(&a, "%s/.mtclaw/config.yaml", home).p);
-	assert_non_null(strstr(l.c->warnings.v[0].p, "config.yml lies beside"));
+	assert_non_null(strstr(l.c->warnings.v[1].p, "config.yml lies beside"));
 	assert_string_equal(l.c->store.dsn.p, arena_fmt(&a, "%s/.mtclaw/mtclaw.db", home).p);
 	assert_string_equal(l.c->agent.workspace.p,
 			    arena_fmt(&a, "%s/mtclaw-workspace", home).p);
 	assert_string_equal(l.c->agent.name.p, "MTClaw");
+	/* Who comes from there has to be told what commands may do. */
+	assert_non_null(strstr(l.c->warnings.v[0].p, "tools.exec.sandbox.profile is not set"));
+	loaded_free(&l);
+	(void)put(&a, ".mtclaw/config.yaml", "tools: {exec: {sandbox: {profile: compat}}}\n");
+	load(&l, &opt, VARS(FILLED));
+	assert_int_equal(l.c->warnings.n, 1);
 	loaded_free(&l);
 	(void)put(&a, "xdg/gantry/config.yaml", "version: 1\n");
 	load(&l, &opt, VARS(FILLED, "XDG_CONFIG_HOME=$H/xdg"));
