@@ -375,7 +375,8 @@ def test_a_command_that_fills_the_disk_is_ended_before_it_is_full(cell):
         cell.work = disk / "work"
         cell.g.set(GANTRY_AGENT_WORKSPACE=cell.work)
         cell.work.mkdir()
-        fill = "for i in $(seq 1000); do head -c 64K /dev/zero >f$i || exit 3; /bin/sleep 0.005; done; rm -f f*"
+        fill = ("head -c 12M /dev/zero >f0; for i in $(seq 1000); do head -c 64K /dev/zero >f$i || exit 3; "
+                "/bin/sleep 0.02; done; rm -f f*")
         assert "exit_code: 3" in cell.exec(fill, "off")
         subprocess.run("rm -f %s/f*" % cell.work, shell=True, check=True)
         out = cell.exec(fill, code=1)
