@@ -30,6 +30,22 @@ def test_stop_ends_a_turn_wherever_the_model_is(bot, model, at, stream):
     assert "become" * 1 not in "".join(str(m["content"]) for m in model.last.messages)
 
 
+def test_a_thought_that_is_stopped_leaves_no_blank_message(bot, model):
+    gate = Gate()
+    model.reply("", reasoning="hmm", gate=gate, gate_at="end")
+    model.reply("next")
+    bot.run(STREAM_REPLIES="true")
+    bot.say("go")
+    gate.wait_reached()
+    bot.say("/cancel")
+    bot.wait_text("(?i)stop")
+    gate.release()
+    bot.say("and now")
+    bot.wait_text("^next$")
+    assert all(m.get("content") or m.get("tool_calls") for m in model.last.messages), model.last.messages
+    assert all(t.strip() and "hmm" not in t for t in bot.seen())
+
+
 def test_stop_ends_a_tool_and_the_next_request_is_whole(bot, gantry, model, mcp):
     mcp.add("srv", tools=["hang"])
     model.reply(calls=[call("srv__hang")])

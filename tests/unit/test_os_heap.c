@@ -14,7 +14,16 @@
 #include <string.h>
 #include <cmocka.h>
 
-#ifdef __GLIBC__
+/* A sanitizer brings an allocator of its own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FOREIGN_HEAP
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FOREIGN_HEAP
+#endif
+#endif
+
+#if defined(__GLIBC__) && !defined(FOREIGN_HEAP)
 #include <malloc.h>
 
 #define THREADS 6
