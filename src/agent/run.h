@@ -34,6 +34,7 @@ struct run {
 	int64_t set_tokens;
 	str tools_json;
 	str system;
+	int64_t memory_rev; /* of which it was made */
 	str issuer;
 	struct model_quirks quirks;
 

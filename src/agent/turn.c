@@ -74,11 +74,50 @@ static int64_t patience(const struct run *r)
 	return str_eq(r->t->kind, S("cli")) ? mcp->start_timeout_ms : mcp->turn_wait_ms;
 }
 
+/* What the past contributes: memory, summary, history. */
+static int load_past(struct run *r, const struct session *s, struct err *e)
+{
+	struct agent *ag = r->ag;
+	const struct limits_cfg *l = &r->snap->cfg->limits;
+	struct prompt_system sys = { .persona = r->snap->persona,
+				     .remembers = r->snap->cfg->memory.enabled,
+				     .summary = s->summary };
+	int64_t rev, added;
+	int rc;
+
+	if ((rc = store_memory_rev(ag->opt.store, &rev, &added, e)) < 0 ||
+	    (rc = recall_snapshot(r, &sys.memory, e)) < 0)
+		return rc;
+	r->memory_rev = rev - added;
+	r->system = prompt_system(r->a, &sys);
+	/* Earlier answers of its kind would be imitated; a session that only a job uses is
+	 * kept for having them. */
+	bool asked = scheduled_turn(r->t) && !str_eq(r->t->session.channel, S("cron"));
+	rc = (asked ? store_history_asked : store_history)(ag->opt.store, s,
+							   l->history_max_messages + 64, r->a,
+							   &r->history, &r->history_n, e);
+	if (rc == OK)
+		prompt_read(r->a, r->history, r->history_n);
+	return rc;
+}
+
+/* Something was forgotten, or changed, since: it is not to stand in the next request. */
+static int look_again(struct run *r, struct err *e)
+{
+	struct session now;
+	int64_t rev, added;
+	int rc = store_memory_rev(r->ag->opt.store, &rev, &added, e);
+
+	if (rc < 0 || rev - added == r->memory_rev)
+		return rc;
+	rc = store_session_get(r->ag->opt.store, r->t->session.id, r->a, &now, e);
+	return rc < 0 ? rc : load_past(r, &now, e);
+}
+
 /* Everything of the turn that does not change while it runs. */
 static int prepare(struct run *r, struct err *e)
 {
 	struct agent *ag = r->ag;
-	const struct limits_cfg *l = &r->snap->cfg->limits;
 	int rc;
 
 	if (ag->opt.host) {
@@ -88,27 +127,12 @@ static int prepare(struct run *r, struct err *e)
 			return rc;
 	}
 	tools_of(r);
-	struct prompt_system sys = { .persona = r->snap->persona,
-				     .remembers = r->snap->cfg->memory.enabled,
-				     .summary = r->t->session.summary };
-	if ((rc = recall_from_server(r, e)) < 0 ||
-	    (rc = recall_snapshot(r, &sys.memory, e)) < 0)
+	if ((rc = recall_from_server(r, e)) < 0 || (rc = load_past(r, &r->t->session, e)) < 0)
 		return rc;
-	r->system = prompt_system(r->a, &sys);
 	r->issuer = model_issuer(ag->opt.model);
 	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,
 			      &r->quirks.context_window, e);
-	if (rc < 0 || (rc = run_images(r, e)) < 0)
-		return rc;
-	/* Earlier answers of its kind would be imitated; a session that only a job uses is
-	 * kept for having them. */
-	bool asked = scheduled_turn(r->t) && !str_eq(r->t->session.channel, S("cron"));
-	rc = (asked ? store_history_asked : store_history)(ag->opt.store, &r->t->session,
-							   l->history_max_messages + 64, r->a,
-							   &r->history, &r->history_n, e);
-	if (rc == OK)
-		prompt_read(r->a, r->history, r->history_n);
-	return rc;
+	return rc < 0 ? rc : run_images(r, e);
 }
 
 /* The turn's rows so far. */
@@ -209,6 +233,8 @@ static int pass(struct run *r, struct model_failure *fail, struct err *e)
 	bool joined;
 	if ((rc = run_join(r, &joined, e)) < 0 || joined)
 		return rc; /* the next pass reads the rows again */
+	if ((rc = look_again(r, e)) < 0)
+		return rc;
 	if (r->landing == LAND_NO)
 		r->landing = caps(r);
 	rc = run_ask(r, &ra, fail, e);

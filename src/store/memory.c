@@ -420,6 +420,15 @@ int store_memory_forget(struct tx *tx, const int64_t *ids, size_t ids_n, str ses
 			list[left++] = list[i];
 		}
 	}
+	/* Until they are merged, full-text indexes keep the words of what was deleted. */
+	if (rc == OK && left)
+		rc = db_run(tx_db(tx),
+			    "INSERT INTO memory_fts (memory_fts) VALUES ('optimize')",
+			    DB_NO_ARGS, NULL, e);
+	if (rc == OK && left)
+		rc = db_run(tx_db(tx),
+			    "INSERT INTO memory_grams (memory_grams) VALUES ('optimize')",
+			    DB_NO_ARGS, NULL, e);
 	if (rc < 0)
 		return rc;
 	*gone = list;

@@ -2,6 +2,8 @@
  * The tables of memory: ai-gantry's table and index, with its names.  Ids are never used
  * twice (AUTOINCREMENT).  The triggers work in any shell with FTS5: they keep memory_fts, and
  * note in memory_pending what the second index does not have yet, which only gantry can make.
+ * Its terms are parted by us; the ascii tokenizer takes each of them as one word, whatever script
+ * it is of (unicode61 knows marks that part words, and phrases need more detail).
  */
 #include "store/schema.h"
 
@@ -24,7 +26,7 @@ const char schema_memory[] =
 	"WHERE superseded_by IS NOT NULL;\n"
 	"CREATE VIRTUAL TABLE memory_fts USING fts5(subject, content, content=memory);\n"
 	"CREATE VIRTUAL TABLE memory_grams USING fts5(grams, detail=none, columnsize=0,\n"
-	"\ttokenize='unicode61 remove_diacritics 0');\n"
+	"\ttokenize='ascii');\n"
 	"CREATE TABLE memory_pending (\n"
 	"\tid INTEGER PRIMARY KEY\n"
 	") STRICT;\n"

@@ -200,6 +200,28 @@ static void a_forgotten_row_is_in_no_later_request(void **state)
 			 0);
 }
 
+static void what_a_tool_forgets_is_not_in_the_request_after_it(void **state)
+{
+	struct agent_world *k = *state;
+
+	doomed = remember(k, "fact", "safe", "the code is zanzibar", "chat");
+	(void)remember(k, "episode", "safe", "zanzibar was tried", "chat");
+	here = k;
+	k->on_odd = forget;
+	aw_says(k, "t:ok");
+	aw_says(k, "c:odd {}");
+	aw_says(k, "t:ok");
+	turn(k, "what about the safe?");
+	turn(k, "forget the code");
+	aw_has(aw_request(k, 1), "the code is zanzibar");
+	aw_lacks(aw_request(k, 2), "the code is zanzibar");
+	aw_has(aw_request(k, 2), "zanzibar was tried");
+	assert_int_equal(world_i64(k->w,
+				   "SELECT count(*) FROM request_parts WHERE content LIKE "
+				   "'%the code is zanzibar%'"),
+			 0);
+}
+
 static void what_is_forgotten_while_a_turn_is_put_down_is_not_in_its_next_request(void **state)
 {
 	struct agent_world *k = *state;
@@ -227,6 +249,7 @@ int main(void)
 		TEST(a_new_epoch_has_a_new_snapshot),
 		TEST(a_message_without_a_hit_has_no_block),
 		TEST(a_forgotten_row_is_in_no_later_request),
+		TEST(what_a_tool_forgets_is_not_in_the_request_after_it),
 		TEST(what_is_forgotten_while_a_turn_is_put_down_is_not_in_its_next_request),
 	};
 

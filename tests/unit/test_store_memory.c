@@ -158,6 +158,8 @@ static void any_text_is_a_query(void **state)
 		{ S("agents\0ticket"), " 3 1 " },
 		{ S("\xff\xfe agents"), " 3 " },
 		{ S("' OR 1=1 --"), " " },
+		/* A mark of N'Ko, which SQLite takes for the end of a word. */
+		{ S("agents\xdf\xb1x"), " 3 " },
 	};
 
 	(void)add(w, "work", "ticket POL-358 is open");
