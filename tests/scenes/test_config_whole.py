@@ -121,8 +121,8 @@ def test_a_secret_in_a_file_that_all_can_read_is_a_warning(gantry, model):
 
 
 def test_options_that_wait_for_a_later_version_are_named_once(gantry):
-    r = gantry.run("config", "validate", CRON_TZ="UTC", WATCH_MAX="3")
-    assert "warning: not used by this version yet: CRON_TZ, WATCH_MAX\n" in r.out
+    r = gantry.run("config", "validate", SPINUP_NOTICE_MS="3", SHOW_THINKING="true")
+    assert "warning: not used by this version yet: SPINUP_NOTICE_MS, SHOW_THINKING\n" in r.out
 
 
 @pytest.mark.skipif(os.access("/data", os.W_OK), reason="/data exists here")
