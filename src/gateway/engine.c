@@ -117,6 +117,8 @@ static int open_tools(struct engine *g, struct err *e)
 		.child_env = config_child_env(&g->arena, g->cfg, g->env, true, NULL, 0),
 		.box = config_sandbox(&g->arena, g->cfg, g->env, &g->cfg->exec.sandbox, S("")),
 		.memory = &g->cfg->memory,
+		.web = &g->cfg->web,
+		.http = &g->cfg->http,
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.cron = &g->cfg->cron,

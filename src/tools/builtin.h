@@ -16,6 +16,7 @@ struct tool_env {
 	const struct tools_opt *opt;
 	struct beneath files; /* what the file tools may touch */
 	const struct tool_ctx *ctx; /* of the call; NULL outside of turns */
+	struct http_pool *web; /* for web_fetch, NULL none */
 };
 
 struct tool {
@@ -30,6 +31,7 @@ struct tool {
 };
 
 extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
+extern const struct tool tool_web_fetch;
 extern const struct tool tool_cron_schedule, tool_cron_list, tool_cron_cancel;
 extern const struct tool tool_memory_store, tool_memory_recall, tool_memory_forget;
 

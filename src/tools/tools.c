@@ -2,22 +2,38 @@
  * The toolset: what the sources offer, put together and sorted.
  */
 #include "config/confine.h"
+#include "os/http.h"
 #include "tools/builtin.h"
 #include "tools/gate.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
+/* Handles of its own: no connection of the model's is used for a page. */
+static int open_web(struct http_pool **out, const struct tools_opt *opt, struct err *e)
+{
+	struct http_opt web = {
+		.ca_file = opt->http ? opt->http->ca_file.p : NULL,
+		.user_agent = "gantry",
+	};
+
+	return http_pool_open(out, &web, e);
+}
+
 int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 {
 	struct arena a = { 0 };
+	struct http_pool *web = NULL;
 	int rc = tools_fs_enabled(opt) ? beneath_supported(e) : OK;
 
+	if (rc == OK && opt->web && opt->web->enabled)
+		rc = open_web(&web, opt, e);
 	if (rc < 0)
 		return rc;
 	struct tools *t = NEW(&a, struct tools);
 	t->opt = *opt;
 	t->env.opt = &t->opt;
+	t->env.web = web;
 	t->env.files = (struct beneath){
 		.roots = &t->opt.workspace,
 		.n = t->opt.workspace.n > 0,
@@ -57,6 +73,7 @@ void tools_close(struct tools *t)
 	if (!t)
 		return;
 	policy_close(t->policy);
+	http_pool_close(t->env.web);
 	/* t lives in its own arena. */
 	struct arena a = t->arena;
 	arena_free(&a);

@@ -24,6 +24,8 @@ struct tools_opt {
 	const char *const *child_env; /* whole environment of commands */
 	const struct sandbox *box; /* of commands; NULL: none */
 	const struct memory_cfg *memory; /* NULL: off */
+	const struct web_cfg *web; /* NULL: no web_fetch; else http too */
+	const struct http_cfg *http; /* of it the CA file counts; web_fetch uses no proxy */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	const struct cron_cfg *cron; /* NULL: no schedules */
