@@ -183,7 +183,7 @@ void charset_find(struct charset *out, str header, str bytes, bool markup)
 		out->name = out->name ? out->name : known(out->label);
 		return;
 	}
-	out->name = utf_valid(utf_whole(bytes)) ? utf8 : latin1;
+	out->name = utf_valid(bytes) ? utf8 : latin1;
 	out->guessed = true;
 }
 

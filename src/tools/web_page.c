@@ -66,14 +66,14 @@ static int decode(const struct web_page *p, bool markup, struct arena *a, str *o
 	struct charset cs;
 	struct err why = { 0 };
 
-	charset_find(&cs, p->type, p->body, markup);
-	str bytes = str_sub(p->body, cs.skip, p->body.n);
+	/* What is not complete may have been cut anywhere. */
+	str body = p->note ? utf_whole(p->body) : p->body;
+	charset_find(&cs, p->type, body, markup);
+	str bytes = str_sub(body, cs.skip, body.n);
 	bool wide = cs.name && str_starts(str_of(cs.name), S("utf-16"));
 	str head = str_sub(bytes, 0, SNIFF);
 	if (!wide && head.n && memchr(head.p, 0, head.n))
 		return err_set(e, E_INVAL, "the content is binary; only text can be read");
-	if (cs.name && str_eq(str_of(cs.name), S("utf-8")))
-		bytes = p->note ? utf_whole(bytes) : bytes; /* it may have been cut anywhere */
 	if (cs.name && (charset_decode(a, cs.name, bytes, out) ||
 			iconv_decode(a, cs.name, bytes, out, &why) == OK)) {
 		if (cs.guessed && !str_eq(str_of(cs.name), S("utf-8")))
