@@ -41,8 +41,17 @@ struct slot {
 	struct err err;
 };
 
+/* A line for people may quote a server or the model, who may quote a secret. */
+static str hide(const struct run *r, struct arena *a, str line)
+{
+	const struct config *cfg = r->snap->cfg;
+
+	return text_redact(a, text_redact_values(a, line, cfg->secrets, cfg->secrets_n));
+}
+
 void run_trace(const struct run *r, const char *fmt, ...)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
 	char line[512];
 	va_list ap;
 
@@ -52,7 +61,15 @@ void run_trace(const struct run *r, const char *fmt, ...)
 	int n = vsnprintf(line, sizeof line, fmt, ap);
 	va_end(ap);
 	if (n > 0)
-		r->io->on_trace(r->io->arg, utf_head(str_of(line), sizeof line - 1));
+		r->io->on_trace(r->io->arg,
+				hide(r, &a, utf_head(str_of(line), sizeof line - 1)));
+}
+
+static str hide_args(const struct run *r, struct arena *a, str args)
+{
+	const struct config *cfg = r->snap->cfg;
+
+	return text_redact_args(a, args, cfg->secrets, cfg->secrets_n);
 }
 
 str run_result_wire(const struct run *r, struct arena *ra, const struct call *call, bool last)
@@ -176,7 +193,7 @@ static void run_slot(struct slot *s)
 	log_turn(r->t->id.p);
 	if (str_eq(r->snap->cfg->agent.tool_trace, S("full")))
 		run_trace(r, "→ %.*s %.*s", STRF(s->call->name),
-			  STRF(text_line(&a, s->call->args, 120)));
+			  STRF(text_line(&a, hide_args(r, &a, s->call->args), 120)));
 	int rc = tools_run_journaled(r->ag->opt.tools, s->spec, s->call, &ctx, &a, &s->result,
 				     r->token, &why);
 	if (rc < 0 && cancel_reason(r->token) == CANCEL_SHUTDOWN)

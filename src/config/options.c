@@ -43,10 +43,12 @@ const struct option options[] = {
 	  .help = "The database file. Env mode: `gantry.db` in the data directory; file mode: "
 		  "`$XDG_DATA_HOME/gantry/gantry.db`, or `~/.mtclaw/mtclaw.db` for a file of "
 		  "MTClaw. `#`, `?` and `%` are plain characters." },
-	{ "storage.retention.messages_days", NULL, OPT_INT, OPT_LATER, CONFIG_STORE, DEF("0"),
-	  RANGE(0, 36500), .help = "Days finished turns are kept; 0: for ever." },
-	{ "storage.retention.audit_days", NULL, OPT_INT, OPT_LATER, CONFIG_STORE, DEF("365"),
-	  RANGE(0, 36500), .help = "Days audit rows of tool calls are kept; 0: for ever." },
+	{ "storage.retention.messages_days", NULL, OPT_INT, .need = CONFIG_STORE, DEF("0"),
+	  RANGE(0, 36500), AT(store.messages_days),
+	  .help = "Days finished turns are kept; 0: for ever." },
+	{ "storage.retention.audit_days", NULL, OPT_INT, .need = CONFIG_STORE, DEF("365"),
+	  RANGE(0, 36500), AT(store.audit_days),
+	  .help = "Days audit rows of tool calls are kept; 0: for ever." },
 
 	{ "gateway.channel", "CHANNEL", OPT_WORD, .need = CONFIG_CHANNEL, DEF("telegram"),
 	  .words = "telegram stdio", AT(gateway.channel),

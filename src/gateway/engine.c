@@ -184,6 +184,7 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 
 	if ((rc = store_open(&g->store, &g->cfg->store, opt->mode, &g->root, e)) < 0)
 		return rc;
+	store_secrets(g->store, g->cfg->secrets, g->cfg->secrets_n);
 	if (opt->mode == STORE_DAEMON && (rc = recover(g, e)) < 0)
 		return rc;
 	if (opt->store_only)

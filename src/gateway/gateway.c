@@ -259,6 +259,7 @@ static void shrink(struct gateway *d)
 /* What processes that died meanwhile left behind, and what is too old to keep. */
 static int tidy(struct gateway *d, struct err *e)
 {
+	const struct store_cfg *keep = &d->g->cfg->store;
 	int64_t turns = 0;
 	shrink(d);
 	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
@@ -268,6 +269,9 @@ static int tidy(struct gateway *d, struct err *e)
 		bell_ring(&d->g->inbox);
 		bell_ring(&d->g->outbox);
 	}
+	if (rc == OK)
+		rc = store_retain(d->g->store, keep->audit_days, keep->messages_days,
+				  &d->deliver, e);
 	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);
 }
 

@@ -12,6 +12,7 @@
 
 #include "os/proc.h"
 #include "text/json.h"
+#include "text/text.h"
 
 #define IN_DOUBT_TEXT                                                                          \
 	"[interrupted: the program stopped while this tool was running. It may or may not "    \
@@ -77,12 +78,19 @@ static int insert_result(struct tx *tx, str turn_id, const struct turn_row *t, i
 	return rc;
 }
 
+/* What is kept of the arguments once they are not needed to run the call. */
+static str audited(const struct tx *tx, struct arena *a, str args)
+{
+	return text_redact_args(a, args, tx->s->secrets, tx->s->secrets_n);
+}
+
 /* A call without a turn is its owner's, and numbered after those that are there. */
 static int insert_row(struct tx *tx, str turn_id, str session_id, str owner, int64_t seq,
 		      const struct call *call, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	bool finished = has_result(call->state);
+	bool runs = turn_id.n && !finished; /* maybe from this row, after a restart */
 	int64_t now = clock_now_ms();
 
 	return db_run(
@@ -98,10 +106,11 @@ static int insert_row(struct tx *tx, str turn_id, str session_id, str owner, int
 		DB_ARGS(db_text(str_of(call->id)), db_text(session_id), db_text(turn_id),
 			db_i64(call->round), db_i64(call->index), db_i64(seq),
 			db_text(call->provider_id), db_text(call->requested),
-			db_text(call->name), db_text(call->args), db_i64(call->safe),
-			db_text(str_of(call_state_name(call->state))), db_text(call->decision),
-			db_text(call->rule), db_text(call->decider), db_text(call->requester),
-			db_i64(call->truncated),
+			db_text(call->name),
+			db_text(runs ? call->args : audited(tx, &a, call->args)),
+			db_i64(call->safe), db_text(str_of(call_state_name(call->state))),
+			db_text(call->decision), db_text(call->rule), db_text(call->decider),
+			db_text(call->requester), db_i64(call->truncated),
 			db_when(call->has_exit, db_i64(call->exit_code)),
 			db_when(finished, db_i64(call->duration_ms)),
 			db_text(call->pid ? proc_boot_id(&a) : S("")), db_i64(call->pid),
@@ -155,7 +164,7 @@ struct open_call {
 	int64_t seq;
 };
 
-#define OPEN_COLUMNS "id, round, idx, seq, provider_id, requested, name, state, safe"
+#define OPEN_COLUMNS "id, round, idx, seq, provider_id, requested, name, state, safe, args"
 
 static void read_open(struct open_call *out, const struct rows *r, struct arena *a)
 {
@@ -169,27 +178,32 @@ static void read_open(struct open_call *out, const struct rows *r, struct arena 
 			.name = rows_text(r, 6, a),
 			.state = call_state_of(rows_peek(r, 7)),
 			.safe = rows_i64(r, 8) != 0,
+			.args = rows_text(r, 9, a),
 		},
 	};
 	rows_id(r, 0, out->call.id);
 }
 
-/* State and figures.  Decision fields are kept unless call brings them. */
+/* State and figures.  Decision fields and arguments are kept unless call brings them. */
 static int end_row(struct tx *tx, const struct call *call, struct err *e)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
+
 	return db_run(tx_db(tx),
 		      "UPDATE tool_calls SET state = ?2, "
 		      "decision = iif(?3 = '', decision, ?3), rule = iif(?4 = '', rule, ?4), "
 		      "decider = iif(?5 = '', decider, ?5), "
 		      "requester = iif(?6 = '', requester, ?6), truncated = ?7, "
-		      "exit_code = ?8, duration_ms = ?9, finished_at_ms = ?10 WHERE id = ?1",
+		      "exit_code = ?8, duration_ms = ?9, finished_at_ms = ?10, "
+		      "args = iif(?11 = '', args, ?11) WHERE id = ?1",
 		      DB_ARGS(db_text(str_of(call->id)),
 			      db_text(str_of(call_state_name(call->state))),
 			      db_text(call->decision), db_text(call->rule),
 			      db_text(call->decider), db_text(call->requester),
 			      db_i64(call->truncated),
 			      db_when(call->has_exit, db_i64(call->exit_code)),
-			      db_i64(call->duration_ms), db_i64(clock_now_ms())),
+			      db_i64(call->duration_ms), db_i64(clock_now_ms()),
+			      db_text(audited(tx, &a, call->args))),
 		      NULL, e);
 }
 
@@ -242,6 +256,7 @@ int store_call_finish(struct tx *tx, str turn_id, const struct call *call, struc
 	end.provider_id = was.call.provider_id;
 	end.requested = was.call.requested;
 	end.name = was.call.name;
+	end.args = was.call.args;
 	rc = end_call(tx, turn_id, &t, was.seq, &end, e);
 	return rc == OK ? turn_progressed(tx, turn_id, e) : rc;
 }

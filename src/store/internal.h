@@ -24,6 +24,8 @@ struct store {
 	int wal_pages; /* after the last commit */
 	int checkpoint_at; /* pages */
 	struct readers *readers;
+	const str *secrets; /* borrowed; hidden in audit rows */
+	size_t secrets_n;
 };
 
 /* --- open.c: everything before the first transaction ---------------------------------- */

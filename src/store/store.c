@@ -116,6 +116,12 @@ int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode 
 	return OK;
 }
 
+void store_secrets(struct store *s, const str *values, size_t n)
+{
+	s->secrets = values;
+	s->secrets_n = n;
+}
+
 /* All of the log into the database, and an empty log.  Only under the daemon lock. */
 static void checkpoint_all(struct store *s)
 {

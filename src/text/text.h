@@ -34,6 +34,11 @@ str text_redact(struct arena *a, str s);
  * becomes [REDACTED]. */
 str text_redact_values(struct arena *a, str s, const str *values, size_t n);
 
+/* Both, in each text of a JSON value (the arguments of a tool call); a member called like a
+ * secret is hidden whole.  args itself when there is nothing to hide; what is no JSON is
+ * taken as text. */
+str text_redact_args(struct arena *a, str args, const str *values, size_t n);
+
 /* Does the message begin with a slash word: "/new", "/New@MyBot" (when bot is that name in
  * any case, or empty)?  *word is the lower-cased name without slash and bot, *args what
  * follows it ("" nothing).  Whether that word may have arguments is the command table's

@@ -17,9 +17,9 @@
 static str display_of(const struct tools *t, str args, struct arena *a)
 {
 	const struct str_list *hidden = atomic_load(&t->secrets);
-	str s = text_redact_values(a, args, hidden->v, hidden->n);
+	str s = text_redact_args(a, args, hidden->v, hidden->n);
 
-	return text_visible(a, text_redact(a, s), false);
+	return text_visible(a, s, false);
 }
 
 static int deny(struct call *call, const char *decision, str result)

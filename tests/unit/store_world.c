@@ -266,12 +266,15 @@ void world_turn(struct world *w, const char *address, const char *text, size_t n
 
 void world_check(struct world *w)
 {
-	assert_int_equal(0,
-			 world_i64(w, "SELECT count(*) FROM (SELECT seq, row_number() OVER "
-				      "(PARTITION BY m.session_id ORDER BY m.seq) AS n "
-				      "FROM turn_messages m JOIN turns t ON t.id = m.turn_id "
-				      "WHERE t.state NOT IN ('ready','running','parked')) "
-				      "WHERE seq <> n"));
+	assert_int_equal(
+		0,
+		world_i64(w,
+			  "SELECT count(*) FROM (SELECT seq - min(seq) OVER "
+			  "(PARTITION BY m.session_id) + 1 AS seq, "
+			  "row_number() OVER (PARTITION BY m.session_id ORDER BY m.seq) AS n "
+			  "FROM turn_messages m JOIN turns t ON t.id = m.turn_id "
+			  "WHERE t.state NOT IN ('ready','running','parked')) "
+			  "WHERE seq <> n"));
 	assert_int_equal(0, world_i64(w, "SELECT count(*) FROM tool_calls c JOIN turns t "
 					 "ON t.id = c.turn_id LEFT JOIN turn_messages m "
 					 "ON m.turn_id = c.turn_id AND m.round = c.round "

@@ -161,12 +161,47 @@ static void known_values_are_hidden_also_percent_encoded(void **state)
 	}
 }
 
+static const struct {
+	const char *in, *out; /* NULL: unchanged, to the byte */
+} arguments[] = {
+	{ "{\"command\":\"PASSWORD=\\\"hunter3\\\" psql\"}",
+	  "{\"command\":\"PASSWORD=\\\"" R "\\\" psql\"}" },
+	{ "{\"command\":\"echo a\\nsk-abcdefghij\"}", "{\"command\":\"echo a\\n" R "\"}" },
+	{ "{\"command\":\"echo \\u0073k-abcdefghij\"}", "{\"command\":\"echo " R "\"}" },
+	{ "{\"text\":\"my hunter2, p\\/w+d: x\"}", "{\"text\":\"my " R ", " R "\"}" },
+	{ "{\"api_key\":\"a b c\",\"n\":1}", "{\"api_key\":\"" R "\",\"n\":1}" },
+	{ "{\"Password\": 1234, \"db\":{\"authToken\":\"x\"}}",
+	  "{\"Password\":\"" R "\",\"db\":{\"authToken\":\"" R "\"}}" },
+	{ "{\"token\":[\"a\",\"b\"],\"secret\":{\"x\":\"y\"}}",
+	  "{\"token\":[\"" R "\",\"" R "\"],\"secret\":{\"x\":\"y\"}}" },
+	{ "{\"list\":[\"curl -H 'Authorization: Bearer abc'\"]}",
+	  "{\"list\":[\"curl -H 'Authorization: Bearer " R "'\"]}" },
+	{ "token=abc and no JSON", "token=" R " and no JSON" },
+	{ "{ \"key\" : \"coffee\", \"f\": 1.50, \"s\": \"\\u00e9\" }", NULL },
+	{ "{\"password\":\"\",\"token\":null,\"monkey\":[]}", NULL },
+	{ "{}", NULL },
+	{ "", NULL },
+};
+
+static void secrets_in_arguments_are_hidden_through_their_escapes(void **state)
+{
+	for (size_t i = 0; i < COUNT(arguments); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		const char *want = arguments[i].out ? arguments[i].out : arguments[i].in;
+		str out = text_redact_args(&a, str_of(arguments[i].in), values, COUNT(values));
+
+		assert_string_equal(out.p, want);
+		assert_string_equal(text_redact_args(&a, out, values, COUNT(values)).p, want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(secrets_are_hidden_and_the_rest_is_left_alone),
 		cmocka_unit_test(shell_structure_stays_and_a_second_pass_changes_nothing),
 		cmocka_unit_test(long_text_is_never_truncated),
+		cmocka_unit_test(secrets_in_arguments_are_hidden_through_their_escapes),
 		cmocka_unit_test(known_values_are_hidden_also_percent_encoded),
 	};
 
