@@ -206,7 +206,7 @@ const struct option options[] = {
 	{ "tools.dynamic", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF("false"),
 	  .help = "Show tools to the model only once it asked for their server." },
 	{ "tools.filesystem.enabled", NULL, OPT_BOOL, .need = CONFIG_TOOLS, DEF2(NULL, "true"),
-	  AT(fs.enabled), .help = "read_file, write_file and list_dir. Env mode: `fs` in "
+	  AT(fs.enabled), .help = "read_file, write_file, edit_file and list_dir. Env mode: `fs` in "
 				  "`TOOLS`." },
 	{ "tools.filesystem.roots", NULL, OPT_PATHS, .need = CONFIG_TOOLS, AT(fs.roots),
 	  .help = "Directories the file tools may use; the workspace, when not set." },

@@ -31,7 +31,7 @@ struct tool {
 };
 
 extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
-extern const struct tool tool_web_fetch;
+extern const struct tool tool_web_fetch, tool_edit_file;
 extern const struct tool tool_cron_schedule, tool_cron_list, tool_cron_cancel;
 extern const struct tool tool_memory_store, tool_memory_recall, tool_memory_forget;
 

@@ -1,0 +1,214 @@
+/*
+ * edit_file through the gate: what it changes, what it refuses, and that a refusal changes
+ * nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/utf.h"
+#include "os/file.h"
+#include "text/json.h"
+#include "tools/tools.h"
+
+struct place {
+	struct arena a;
+	char base[64];
+	str root;
+	struct fs_cfg fs;
+	struct tools_opt opt;
+	struct tools *tools;
+	struct toolset set;
+};
+
+static const char *in(struct place *p, const char *name)
+{
+	return arena_fmt(&p->a, "%s/%s", p->base, name).p;
+}
+
+static void put(struct place *p, const char *name, str content)
+{
+	SCOPED(fd_drop)
+	int fd = open(in(p, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content.p, content.n), content.n);
+}
+
+static str get(struct place *p, const char *name)
+{
+	str text = S("(missing)");
+
+	(void)!file_read(&text, &p->a, in(p, name), 1 << 20, NULL);
+	return text;
+}
+
+static void up(struct place *p)
+{
+	*p = (struct place){ .base = "/tmp/gantry-edit-XXXXXX" };
+	assert_non_null(mkdtemp(p->base));
+	assert_int_equal(mkdir(in(p, "ws"), 0755), 0);
+	p->root = str_of(in(p, "ws"));
+	p->fs = (struct fs_cfg){ .enabled = true,
+				 .roots = { &p->root, 1 },
+				 .max_read_bytes = 262144,
+				 .max_write_bytes = 1000 };
+	p->opt = (struct tools_opt){ .fs = &p->fs };
+	assert_int_equal(tools_open(&p->tools, &p->opt, NULL), OK);
+	tools_snapshot(p->tools, &p->a, &p->set);
+}
+
+static void down(struct place *p)
+{
+	static const char *const files[] = { "ws/f", "ws/link", "ws/fifo", "out", "ws" };
+
+	tools_close(p->tools);
+	for (size_t i = 0; i < COUNT(files); i++)
+		if (unlink(in(p, files[i])) != 0)
+			(void)rmdir(in(p, files[i]));
+	(void)rmdir(p->base);
+	arena_free(&p->a);
+}
+
+static struct call use(struct place *p, str args)
+{
+	struct call call = { .requested = S("edit_file"), .args = args, .index = 1 };
+	const struct tool_spec *spec = tools_admit(p->tools, &p->set, &call, &p->a);
+
+	assert_non_null(spec);
+	assert_false(spec->safe);
+	assert_int_equal(tools_run(p->tools, spec, &call, NULL, &p->a, NULL, NULL), OK);
+	assert_true(utf_valid(call.result));
+	return call;
+}
+
+static struct call edit(struct place *p, const char *path, const char *old, const char *with,
+			bool all)
+{
+	struct buf b = buf_in(&p->a, 65536);
+
+	buf_add(&b, S("{"));
+	buf_json_member(&b, "path", str_of(path));
+	buf_json_member(&b, "old_string", str_of(old));
+	buf_json_member(&b, "new_string", str_of(with));
+	buf_add(&b, all ? S(",\"replace_all\":true}") : S("}"));
+	return use(p, buf_str(&b));
+}
+
+static const struct {
+	const char *was, *old, *with;
+	bool all;
+	const char *now, *result;
+} edits[] = {
+	{ "a\nb\nc\n", "b\n", "x\ny\n", false, "a\nx\ny\nc\n",
+	  "replaced 1 place in f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n" },
+	{ "aXbXc", "X", "--", true, "a--b--c",
+	  "replaced 2 places in f\n@@ -1,1 +1,1 @@\n-aXbXc\n+a--b--c\n" },
+	{ "one long line that goes", "long line that goes", "", false, "one ", NULL },
+	/* the file's line ends stay */
+	{ "a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", false, "x\r\ny\r\nz\r\nc\r\n", NULL },
+	{ "a\r\nb\r\n", "b", "x\ny", false, "a\r\nx\r\ny\r\n", NULL },
+	{ "a\r\nb\r\n", "a\r\n", "x\r\n", false, "x\r\nb\r\n", NULL },
+	{ "a\r\nb\nc\n", "c", "x\ny", false, "a\r\nb\nx\ny\n", NULL }, /* of both kinds */
+	{ "a\nb\n", "b", "x\r\n", false, "a\nx\r\n\n", NULL },
+	{ "caf\xc3\xa9", "\xc3\xa9", "e", false, "cafe", NULL },
+};
+
+static void one_place_or_all_are_replaced(void **state)
+{
+	for (size_t i = 0; i < COUNT(edits); i++) {
+		struct place p;
+		struct stat st;
+
+		up(&p);
+		put(&p, "ws/f", str_of(edits[i].was));
+		struct call c = edit(&p, "f", edits[i].old, edits[i].with, edits[i].all);
+		if (c.state != CALL_DONE)
+			fail_msg("%s: %s", edits[i].was, c.result.p);
+		assert_string_equal(get(&p, "ws/f").p, edits[i].now);
+		if (edits[i].result)
+			assert_string_equal(c.result.p, edits[i].result);
+		assert_int_equal(stat(in(&p, "ws/f"), &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0640);
+		down(&p);
+	}
+}
+
+static const struct {
+	const char *path, *old, *with, *why;
+	bool all;
+} refused[] = {
+	{ "f", "nowhere", "x", "old_string is not in f", false },
+	{ "f", "A b", "x", "old_string is not in f", false },
+	{ "f", "b", "x", "old_string is 2 times in f; give more", false },
+	{ "f", "", "x", "old_string is empty", false },
+	{ "f", "a", "a", "are the same", false },
+	{ "missing", "a", "b", "missing: ", false },
+	{ ".", "a", "b", "not a regular file", false },
+	{ "fifo", "a", "b", "not a regular file", false },
+	{ "../out", "SECRET", "x", "outside the allowed directories", false },
+	{ "link", "SECRET", "x", "outside the allowed directories", false },
+};
+
+static void what_is_refused_changes_nothing(void **state)
+{
+	for (size_t i = 0; i < COUNT(refused); i++) {
+		struct place p;
+
+		up(&p);
+		put(&p, "ws/f", S("a b b\n"));
+		put(&p, "out", S("SECRET"));
+		assert_int_equal(symlink("../out", in(&p, "ws/link")), 0);
+		assert_int_equal(mkfifo(in(&p, "ws/fifo"), 0600), 0);
+		struct call c = edit(&p, refused[i].path, refused[i].old, refused[i].with,
+				     refused[i].all);
+		assert_int_equal(c.state, CALL_FAILED);
+		if (!str_has(c.result, str_of(refused[i].why)))
+			fail_msg("%s: %s", refused[i].why, c.result.p);
+		assert_string_equal(get(&p, "ws/f").p, "a b b\n");
+		assert_string_equal(get(&p, "out").p, "SECRET");
+		down(&p);
+	}
+}
+
+static void sizes_and_kinds_have_limits(void **state)
+{
+	struct place p;
+	struct buf b;
+
+	up(&p);
+	b = buf_in(&p.a, 4096);
+	while (b.n < 998)
+		buf_addc(&b, 'x');
+	buf_addc(&b, 'y');
+	put(&p, "ws/f", buf_str(&b));
+	assert_true(str_has(edit(&p, "f", "y", "zzz", false).result, S("at most 1000 can be")));
+	assert_true(str_has(edit(&p, "f", "y", "zz", false).result, S("replaced 1 place")));
+	buf_add(&b, S("abc"));
+	put(&p, "ws/f", buf_str(&b));
+	assert_true(str_has(edit(&p, "f", "y", "z", false).result, S("more than 1000 bytes")));
+	put(&p, "ws/f", S("a\0b"));
+	assert_true(str_has(edit(&p, "f", "a", "z", false).result, S("is binary")));
+	assert_int_equal(get(&p, "ws/f").n, 3);
+	assert_true(str_has(use(&p, S("{\"path\":\"f\",\"old_string\":1}")).result,
+			    S("old_string is missing; it must be text")));
+	down(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_place_or_all_are_replaced),
+		cmocka_unit_test(what_is_refused_changes_nothing),
+		cmocka_unit_test(sizes_and_kinds_have_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
