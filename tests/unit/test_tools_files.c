@@ -10,7 +10,6 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,7 @@
 #include "base/buf.h"
 #include "base/utf.h"
 #include "os/beneath.h"
-#include "os/clock.h"
 #include "os/file.h"
-#include "os/thread.h"
 #include "tools/tools.h"
 
 /* base/ws and base/two are roots, base/out is none. */
@@ -570,7 +567,7 @@ static void the_tools_are_there_as_configured(void **state)
 	SCOPED(place_drop) struct place p;
 
 	place_up(&p);
-	assert_int_equal(p.set.n, 3);
+	assert_int_equal(p.set.n, 4);
 	assert_true(toolset_find(&p.set, READ, &p.a, &(str){ 0 })->safe);
 	assert_false(toolset_find(&p.set, WRITE, &p.a, &(str){ 0 })->safe);
 	p.fs.roots.n = 0;
@@ -587,65 +584,6 @@ static void the_tools_are_there_as_configured(void **state)
 	reopen(&p);
 	assert_int_equal(p.set.n, 0);
 	assert_int_equal(beneath_supported(NULL), OK);
-}
-
-struct swapper {
-	char dir[96], evil[96];
-	_Atomic bool stop;
-	long swaps;
-};
-
-/* ws/d is now a directory, now a link to the outside; at the end it is a directory. */
-static void *swap(void *arg)
-{
-	struct swapper *s = arg;
-
-	while (!atomic_load(&s->stop) || s->swaps % 2)
-		s->swaps +=
-			renameat2(AT_FDCWD, s->dir, AT_FDCWD, s->evil, RENAME_EXCHANGE) == 0;
-	return NULL;
-}
-
-static void swapping_links_while_a_path_is_looked_up_leads_nowhere(void **state)
-{
-	SCOPED(place_drop) struct place p;
-	struct swapper s = { 0 };
-	struct thread t = { 0 };
-	int64_t end = clock_mono_ms() + 1500;
-	long bad = 0;
-	str *names;
-	size_t n;
-
-	place_up(&p);
-	assert_int_equal(mkdir(in(&p, "ws/d"), 0755), 0);
-	put(&p, "ws/d/secret", S("harmless"));
-	put(&p, "out/marker", S(""));
-	assert_int_equal(symlink(in(&p, "out"), in(&p, "ws/evil")), 0);
-	(void)snprintf(s.dir, sizeof s.dir, "%s/ws/d", p.base);
-	(void)snprintf(s.evil, sizeof s.evil, "%s/ws/evil", p.base);
-	assert_int_equal(thread_start(&t, "swap", swap, &s, NULL), OK);
-	for (long i = 0; clock_mono_ms() < end && bad == 0; i++) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		struct arena keep = p.a;
-		p.a = (struct arena){ 0 };
-		struct call call = use(&p, READ, S("{\"path\":\"d/secret\"}"));
-		bad += str_has(call.result, S("SECRET"));
-		call = use(&p, WRITE, S("{\"path\":\"d/new\",\"content\":\"w\"}"));
-		call = use(&p, WRITE,
-			   arena_fmt(&p.a, "{\"path\":\"d/s%ld/x\",\"content\":\"\"}", i));
-		call = use(&p, LIST, S("{\"path\":\".\",\"depth\":2}"));
-		bad += str_has(call.result, S("marker"));
-		a = p.a;
-		p.a = keep;
-	}
-	atomic_store(&s.stop, true);
-	thread_join(&t);
-	assert_int_equal(bad, 0);
-	assert_int_equal(dir_list(&names, &n, &p.a, in(&p, "out"), 10000, NULL), OK);
-	assert_int_equal(n, 2);
-	/* The race was really run, and the tool works all the same. */
-	assert_true(s.swaps > 20);
-	expect(use(&p, READ, S("{\"path\":\"d/secret\"}")), CALL_DONE, "harmless");
 }
 
 int main(void)
@@ -667,7 +605,6 @@ int main(void)
 		cmocka_unit_test(depth_ends_at_eight_and_entries_at_two_thousand),
 		cmocka_unit_test(a_cancelled_tool_ends),
 		cmocka_unit_test(the_tools_are_there_as_configured),
-		cmocka_unit_test(swapping_links_while_a_path_is_looked_up_leads_nowhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
