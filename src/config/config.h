@@ -18,6 +18,7 @@
 #include "config/telegram_cfg.h"
 #include "config/memory_cfg.h"
 #include "config/store_cfg.h"
+#include "config/web_cfg.h"
 #include "policy/rules.h"
 
 struct model_cfg {
@@ -64,12 +65,6 @@ struct fs_cfg {
 	bool enabled;
 	struct str_list roots;
 	int64_t max_read_bytes, max_write_bytes;
-};
-
-struct web_cfg {
-	bool enabled;
-	int64_t timeout_ms, max_bytes;
-	struct str_list allow_hosts; /* that need not be public */
 };
 
 struct policy_cfg {

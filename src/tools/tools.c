@@ -48,6 +48,7 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 	}
 	tools_builtin_source(&t->builtin, &t->env);
 	if ((rc = tools_policy(&t->policy, opt, e)) < 0) {
+		http_pool_close(web);
 		arena_free(&a);
 		return rc;
 	}
