@@ -119,3 +119,12 @@ policy: {rules: [{tool: "write_*", action: deny}]}
     assert "error" not in listed.lower() and not (box / "a").exists()
     rows = {row["name"]: row["decision"] for row in gantry.sql("select name, decision from tool_calls")}
     assert rows["write_file"] == "deny" and rows["list_dir"] == "allow"
+
+
+def test_an_edit_shows_what_it_changed_and_keeps_line_ends(gantry, model, box):
+    (box / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    edited, wrong = use(gantry, model, call("edit_file", path="a.txt", old_string="two", new_string="2\nII"),
+                        call("edit_file", path="a.txt", old_string="four", new_string="x"))
+    assert "-two\n+2\n+II\n" in edited and "not in a.txt" in wrong
+    assert (box / "a.txt").read_bytes() == b"one\r\n2\r\nII\r\nthree\r\n"
+    assert len(gantry.sql("select 1 from tool_calls where name = 'edit_file'")) == 2
