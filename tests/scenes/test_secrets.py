@@ -1,5 +1,6 @@
 """Secrets appear nowhere.  Every scene looks for the key by value; here are those that provoke it."""
 
+import json
 import urllib.parse
 
 import pytest
@@ -72,3 +73,17 @@ def test_the_processes_do_not_show_it_in_proc(gantry, model):
                 continue
             assert key not in data and TOKEN.encode() not in data, (pid, name)
     d.finish()
+
+
+def test_what_looks_like_a_secret_is_in_no_trace_line_and_no_audit_row(gantry, model, mcp):
+    """The call itself has it, and so has the conversation."""
+    mcp.add("srv", tools=["echo"])
+    secret = "sk-0123456789abcdefghij"
+    model.reply(calls=[call("srv__echo", text="line\n%s" % secret, api_key="plain words")])
+    model.reply("done")
+    r = gantry.talk("go", TOOL_TRACE="full")
+    assert mcp.calls() == [("echo", {"text": "line\n%s" % secret, "api_key": "plain words"})]
+    assert "srv__echo" in r.err and "[REDACTED]" in r.err
+    assert secret not in r.err and "plain words" not in r.err
+    (args,) = gantry.sql("select args from tool_calls")[0]
+    assert json.loads(args) == {"text": "line\n[REDACTED]", "api_key": "[REDACTED]"}

@@ -257,13 +257,13 @@ static void what_is_not_used_yet_is_named_when_set(void **state)
 	SCOPED(loaded_free) struct loaded l;
 
 	load_stdio(&l, &chat,
-		   VARS(LLM, "DATA_DIR=$H", "GANTRY_STORAGE_RETENTION_AUDIT_DAYS=3",
+		   VARS(LLM, "DATA_DIR=$H", "GANTRY_CHANNELS_TELEGRAM_ERROR_REPORTING=warn",
 			"SPARK_QTY=2-3", "GANTRY_LOG_LEVL=debug"));
 	assert_int_equal(l.rc, OK);
 	assert_int_equal(l.c->warnings.n, 3);
 	assert_string_equal(
 		l.c->warnings.v[0].p,
-		"not used by this version yet: GANTRY_STORAGE_RETENTION_AUDIT_DAYS");
+		"not used by this version yet: GANTRY_CHANNELS_TELEGRAM_ERROR_REPORTING");
 	assert_string_equal(l.c->warnings.v[1].p,
 			    "GANTRY_LOG_LEVL is not an option; did you mean GANTRY_LOG_LEVEL?");
 	assert_string_equal(l.c->warnings.v[2].p,
