@@ -261,6 +261,7 @@ int engine_reload(struct engine *g, struct config *cfg, struct err *e)
 	if (g->model)
 		model_set_key(g->model, cfg->model.api_key);
 	tools_hide(g->tools, cfg->secrets, cfg->secrets_n);
+	store_secrets(g->store, cfg->secrets, cfg->secrets_n);
 	agent_reload_take(g->agent, &fresh, cfg);
 	return OK;
 }

@@ -81,7 +81,9 @@ static int insert_result(struct tx *tx, str turn_id, const struct turn_row *t, i
 /* What is kept of the arguments once they are not needed to run the call. */
 static str audited(const struct tx *tx, struct arena *a, str args)
 {
-	return text_redact_args(a, args, tx->s->secrets, tx->s->secrets_n);
+	const struct str_list *hidden = atomic_load(&tx->s->secrets);
+
+	return text_redact_args(a, args, hidden ? hidden->v : NULL, hidden ? hidden->n : 0);
 }
 
 /* A call without a turn is its owner's, and numbered after those that are there. */

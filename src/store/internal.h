@@ -24,8 +24,7 @@ struct store {
 	int wal_pages; /* after the last commit */
 	int checkpoint_at; /* pages */
 	struct readers *readers;
-	const str *secrets; /* borrowed; hidden in audit rows */
-	size_t secrets_n;
+	const struct str_list *_Atomic secrets; /* hidden in audit rows; NULL none */
 };
 
 /* --- open.c: everything before the first transaction ---------------------------------- */

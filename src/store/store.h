@@ -41,8 +41,8 @@ struct store;
 int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode mode,
 	       const struct cancel *c, struct err *e) MUSTUSE;
 
-/* Values that audit rows must not hold, beside what looks like a secret.  Borrowed for the
- * life of the store; to be called before its first transaction. */
+/* Values that audit rows must not hold, beside what looks like a secret; they are copied, and
+ * take the place of earlier ones.  From one thread at a time. */
 void store_secrets(struct store *s, const str *values, size_t n);
 
 /* Close the read-only connections that nobody has used for idle_ms: each keeps pages and

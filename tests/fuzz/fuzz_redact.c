@@ -2,6 +2,7 @@
  * Redaction of any bytes: shell structure stays, a second pass changes nothing, and values
  * that are known are gone.
  */
+#include "text/json.h"
 #include "text/text.h"
 
 #include <stdlib.h>
@@ -29,6 +30,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (count(in, *c) != count(out, *c))
 			abort();
 	if (!str_eq(text_redact(&a, out), out))
+		abort();
+	struct json *v;
+	out = text_redact_args(&a, in, secrets, COUNT(secrets));
+	if (json_read(&v, &a, in, NULL) == OK && json_read(&v, &a, out, NULL) < 0)
+		abort();
+	if (!str_eq(text_redact_args(&a, out, secrets, COUNT(secrets)), out))
 		abort();
 	out = text_redact_values(&a, in, secrets, COUNT(secrets));
 	for (size_t i = 0; i < COUNT(secrets); i++)
