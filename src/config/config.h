@@ -86,12 +86,6 @@ struct gateway_cfg {
 	str followup; /* wait, steer */
 };
 
-struct store_cfg {
-	str dsn; /* path of the database */
-	str data_dir; /* its directory: lock files, wake FIFO, blobs */
-	int64_t audit_days, messages_days; /* 0: for ever */
-};
-
 struct log_cfg {
 	str level, format, file;
 };
