@@ -35,6 +35,7 @@ struct agent_opt {
 	const struct config *cfg;
 	struct store *store;
 	struct model *model; /* NULL for commands that ask no model */
+	struct model *classifier; /* of commands, in mode auto; else NULL */
 	struct tools *tools;
 	struct mcp_host *host; /* NULL when there are no servers */
 };

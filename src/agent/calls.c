@@ -249,16 +249,35 @@ static bool open_call(const struct call *c)
 	return c->state == CALL_PLANNED || c->state == CALL_RUNNING;
 }
 
+/* Does somebody see questions?  What runs by itself waits for nobody. */
+static bool attended(const struct run *r)
+{
+	static const char *const alone[] = { "cron", "watch", "system" };
+
+	for (size_t i = 0; i < COUNT(alone); i++)
+		if (str_eq(r->t->kind, str_of(alone[i])))
+			return false;
+	return r->io != NULL;
+}
+
 /* Ask about a planned call; afterwards it is running, or has its refusal journaled, or waits
  * for an answer and is planned still. */
 static int ask(struct slot *s, struct arena *ra, struct err *e)
 {
 	struct run *r = s->r;
-	struct approver *by = r->io && r->io->approver ? r->io->approver : &approver_deny_all;
+	bool there = attended(r), parks = there && r->io->parks;
+	struct approver *by = there && r->io->approver ? r->io->approver : &approver_deny_all;
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	bool parks = r->io && r->io->parks;
-	int rc = parks ? run_question(r, s->spec, s->call, ra, e)
-		       : tools_ask(r->ag->opt.tools, s->spec, s->call, by, ra, r->token, e);
+	int rc;
+
+	tools_explain(r->ag->opt.tools, s->spec, s->call, ra);
+	rc = run_classify(r, s->call, ra, e);
+
+	if (rc == OK && s->call->state == CALL_PLANNED)
+		rc = parks ? run_question(r, s->spec, s->call, ra, e)
+			   : tools_ask(r->ag->opt.tools, s->spec, s->call, by, ra, r->token, e);
+	else
+		parks = false;
 
 	/* Answered in rows: it was started in the same commit. */
 	if (rc < 0 || (parks && open_call(s->call)))

@@ -51,7 +51,8 @@ static int count(const struct learn *l, const struct once *q, const struct model
 int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *text,
 	       struct model_failure *fail, const struct cancel *c, struct err *e)
 {
-	struct learn learn = { ag, model_issuer(ag->opt.model), c };
+	struct model *model = q->model ? q->model : ag->opt.model;
+	struct learn learn = { ag, model_issuer(model), c };
 	struct model_msg msg = { .role = S("user"), .wire = model_user_wire(a, q->user) };
 	struct model_req req = {
 		.system = q->system,
@@ -65,7 +66,7 @@ int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *tex
 				  &req.quirks.context_window, e);
 
 	*fail = (struct model_failure){ 0 };
-	if (rc < 0 || (rc = model_complete(ag->opt.model, &req, a, &reply, fail, c, e)) < 0 ||
+	if (rc < 0 || (rc = model_complete(model, &req, a, &reply, fail, c, e)) < 0 ||
 	    (rc = count(&learn, q, &reply, e)) < 0)
 		return rc;
 	str said = str_trim(reply.text);

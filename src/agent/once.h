@@ -10,6 +10,7 @@ struct once {
 	str system, user;
 	str session_id; /* whose tokens these are; "" nobody's */
 	size_t text_max; /* bytes of the answer */
+	struct model *model; /* NULL: the agent's */
 };
 
 /* Ask, and count the tokens of the answer.  *text is trimmed and never empty: an empty answer is

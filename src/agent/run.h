@@ -88,6 +88,10 @@ int run_join(struct run *r, bool *joined, struct err *e) MUSTUSE;
 /* The tool message of a result, with the budget note where one is due. */
 str run_result_wire(const struct run *r, struct arena *ra, const struct call *call, bool last);
 
+/* classify.c: a planned call that a classifier may decide: running when it said so, else a
+ * person is to be asked, with its reason. */
+int run_classify(struct run *r, struct call *call, struct arena *ra, struct err *e) MUSTUSE;
+
 /* ask.c: one request; a step with calls is journaled, an answer is left in r. */
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e) MUSTUSE;
 

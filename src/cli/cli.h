@@ -75,5 +75,6 @@ int cli_open_telegram(struct channel **out, struct cli *cli, const struct config
 extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
 extern const struct cmd cmd_memory;
 extern const struct cmd cmd_policy, cmd_init, cmd_config, cmd_send, cmd_version, cmd_cron;
+extern const struct cmd cmd_approvals;
 
 #endif

@@ -13,13 +13,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "config/exec_cfg.h"
 #include "config/cron_cfg.h"
+#include "config/policy_cfg.h"
 #include "config/telegram_cfg.h"
 #include "config/memory_cfg.h"
 #include "config/store_cfg.h"
 #include "config/web_cfg.h"
-#include "policy/rules.h"
 
 struct model_cfg {
 	str base_url, api_key, name;
@@ -65,18 +64,6 @@ struct fs_cfg {
 	bool enabled;
 	struct str_list roots;
 	int64_t max_read_bytes, max_write_bytes;
-};
-
-struct policy_cfg {
-	const struct policy_rule *rules; /* globs on published names */
-	size_t n;
-	int64_t approval_timeout_ms;
-	str mode; /* for command lines: approval, auto */
-	bool deny_builtin;
-	struct str_list deny, allow; /* patterns */
-	str auto_model; /* of the classifier, "" the agent's */
-	struct str_list confirm_on; /* kinds of risk that a person decides about */
-	str destructive; /* allow, ask, deny: tools that say so of themselves */
 };
 
 struct gateway_cfg {

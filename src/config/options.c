@@ -324,6 +324,10 @@ const struct option options[] = {
 	  .help = "List of `{tool: GLOB, args: {NAME: REGEX}, action: allow|ask|deny}`; the "
 		  "first that matches the tool's name and, where given, its arguments decides, "
 		  "none: allow. For exec, allow leaves the decision to `tools.exec`." },
+	{ "policy.grant_days", NULL, OPT_INT, .need = CONFIG_TOOLS, DEF("90"), RANGE(0, 36500),
+	  AT(policy.grant_days),
+	  .help = "Days for which \"always\", as an answer to a question, holds for exactly that "
+		  "call (`gantry approvals rules list`); 0: for ever." },
 	{ "policy.destructive", NULL, OPT_WORD, .need = CONFIG_TOOLS, DEF("allow"),
 	  .words = "allow ask deny", AT(policy.destructive),
 	  .help = "What becomes of tools of MCP servers that no rule speaks of and that do not "

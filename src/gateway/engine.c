@@ -8,7 +8,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/proc.h"
-#include "store/approval.h"
+#include "store/audit.h"
 #include "store/state.h"
 #include "tools/mcp_source.h"
 
@@ -42,13 +42,18 @@ static bool own_file(void *arg, uint64_t dev, uint64_t ino)
 	return store_is_own_file(((struct engine *)arg)->store, dev, ino);
 }
 
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+/* An old yes is none any more. */
 static bool granted(void *arg, str tool, str hash)
 {
 	struct engine *g = arg;
 	struct err e = { 0 };
 	bool found = false;
+	int64_t days = g->cfg->policy.grant_days;
+	int64_t since = days ? clock_now_ms() - days * DAY_MS : 0;
 
-	if (store_grant_find(g->store, tool, hash, &found, &e) < 0)
+	if (store_grant_find(g->store, tool, hash, since, &found, &e) < 0)
 		log_warn("grant.unread", "code=%s", err_word(e.code));
 	return found;
 }
@@ -154,7 +159,16 @@ static int open_model(struct engine *g, struct err *e)
 	};
 	int rc = http_pool_open(&g->pool, &opt, e);
 
-	return rc < 0 ? rc : model_open(&g->model, &g->cfg->model, g->pool, e);
+	if (rc < 0 || (rc = model_open(&g->model, &g->cfg->model, g->pool, e)) < 0)
+		return rc;
+	if (!g->cfg->exec.enabled || !str_eq(g->cfg->policy.mode, S("auto")))
+		return OK;
+	/* Asked once: a person waits behind it. */
+	g->classifier_cfg = g->cfg->model;
+	g->classifier_cfg.max_retries = 0;
+	if (g->cfg->policy.auto_model.n)
+		g->classifier_cfg.name = g->cfg->policy.auto_model;
+	return model_open(&g->classifier, &g->classifier_cfg, g->pool, e);
 }
 
 /* A daemon takes over what an earlier one left: children first, then turns. */
@@ -197,6 +211,7 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 		.cfg = g->cfg,
 		.store = g->store,
 		.model = g->model,
+		.classifier = g->classifier,
 		.tools = g->tools,
 		.host = g->host,
 	};
@@ -231,6 +246,7 @@ void engine_close(struct engine *g)
 	agent_close(g->agent);
 	tools_close(g->tools);
 	mcp_host_stop(g->host);
+	model_close(g->classifier);
 	model_close(g->model);
 	http_pool_close(g->pool);
 	store_close(g->store);

@@ -21,6 +21,8 @@ struct engine {
 	struct store *store;
 	struct http_pool *pool;
 	struct model *model;
+	struct model *classifier; /* mode auto only */
+	struct model_cfg classifier_cfg;
 	struct mcp_host *host;
 	struct tools *tools;
 	struct agent *agent;

@@ -227,8 +227,9 @@ static enum builtin_hit fork_bomb(const struct line *l, const struct line_cmd *c
 	for (const struct line_cmd *p = l->first; p; p = p->next)
 		if (p->script == c->script && str_eq(p->own->function, c->own->function) &&
 		    str_eq(p->name, c->name))
-			calls += p->own->background ? 2 : 1;
-	return calls > 1 ? HIT_YES : HIT_NO;
+			if ((calls += p->own->background ? 2 : 1) > 1)
+				return HIT_YES;
+	return HIT_NO;
 }
 
 static enum builtin_hit power(const struct line *l, const struct line_cmd *c)
@@ -304,6 +305,8 @@ static enum builtin_hit fetched(const struct line *l, const struct line_cmd *c)
 {
 	static const char *const readers[] = { "eval", "source", "." };
 
+	if (l->n > LINE_MANY)
+		return HIT_MAYBE;
 	if (c->input && c->own->fed && line_fetches(l, c->script, c->own->feeder, c->own->no))
 		return HIT_YES;
 	if (!line_is_shell(c->name) && !among(c->name, readers, COUNT(readers)))

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-#define DEPTH_MAX 16
-#define COMMANDS_MAX 2048
+#define DEPTH_MAX 8
 
 void line_doubt(struct line *l, const char *why)
 {
@@ -59,7 +58,7 @@ static void look(struct line *l, struct line_cmd *c, const struct shell_word *w,
 	if (n == 0)
 		return;
 	c->name = name_of(l, &w[0]);
-	if (l->n > COMMANDS_MAX || l->depth > DEPTH_MAX) {
+	if (l->n > LINE_MANY || l->depth > DEPTH_MAX) {
 		line_doubt(l, "it runs too much to look at");
 		return;
 	}
@@ -128,7 +127,7 @@ void line_script(struct line *l, struct line_cmd *parent, str text, bool dynamic
 
 	if (dynamic)
 		line_doubt(l, "what it runs is known only when it does");
-	if (l->depth > DEPTH_MAX || l->n > COMMANDS_MAX) {
+	if (l->depth > DEPTH_MAX || l->n > LINE_MANY) {
 		line_doubt(l, "it runs too much to look at");
 		return;
 	}
@@ -176,7 +175,7 @@ bool line_fetches(const struct line *l, size_t script, size_t from, size_t to)
 {
 	static const char *const names[] = { "curl", "wget", "fetch", "aria2c", "lynx" };
 
-	for (const struct line_cmd *c = l->first; c; c = c->next)
+	for (const struct line_cmd *c = from < to ? l->first : NULL; c; c = c->next)
 		for (size_t i = 0; i < COUNT(names); i++)
 			if (c->script == script && c->own->no >= from && c->own->no < to &&
 			    str_eq(c->name, str_of(names[i])))

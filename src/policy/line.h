@@ -8,6 +8,8 @@
 
 #include "policy/shell.h"
 
+#define LINE_MANY 512 /* commands; a person must look at a line with more */
+
 enum line_how {
 	LINE_OWN, /* the line itself has it */
 	LINE_RUN, /* a command was given its words */

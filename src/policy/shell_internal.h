@@ -8,6 +8,7 @@
 #include "policy/shell.h"
 
 #define HERES_MAX 16
+#define RETRIES_MAX 8
 
 /* What a byte of a word's text comes from. */
 #define MARK_PLAIN 'p'
@@ -41,6 +42,7 @@ struct lexer {
 	size_t at;
 	unsigned depth;
 	size_t words_n;
+	unsigned retries; /* texts that were read again as something else */
 	struct shell_line *out;
 	struct shell_cmd **tail;
 	struct buf ops;

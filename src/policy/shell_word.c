@@ -176,7 +176,7 @@ bool lex_arithmetic(struct lexer *s)
 	size_t from = s->at;
 	int open = 0;
 
-	while (s->at < s->in.n) {
+	while (s->at < s->in.n && !s->out->trouble) {
 		char c = lex_peek(s, 0);
 		if (c == ')' && open == 0)
 			break;
@@ -192,6 +192,9 @@ bool lex_arithmetic(struct lexer *s)
 		s->at += 2;
 		return true;
 	}
+	/* Read again as commands: not without end. */
+	if (s->at >= s->in.n || s->retries++ >= RETRIES_MAX)
+		return !lex_trouble(s, "arithmetic is not closed");
 	s->at = from;
 	return false;
 }
@@ -204,7 +207,7 @@ static void parameter(struct lexer *s)
 
 	if (lex_peek(s, 0) == '!')
 		s->out->substitution = true;
-	while (s->at < s->in.n && open > 0) {
+	while (s->at < s->in.n && open > 0 && !s->out->trouble) {
 		char c = lex_peek(s, 0), before = s->in.p[s->at - 1];
 		/* What quotes mean here depends on what is around. */
 		if (c == '\'' || c == '"')

@@ -315,6 +315,8 @@ static void from_input(struct line *l, struct line_cmd *c)
 	bool known = false;
 
 	c->input = true;
+	if (l->n > LINE_MANY)
+		return;
 	for (const struct shell_redir *r = own->redirs; r; r = r->next) {
 		if (r->kind == SHELL_HERE)
 			line_script(l, c, r->to.text, r->to.dynamic);

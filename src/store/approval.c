@@ -327,21 +327,6 @@ int store_approval_list(struct store *s, str channel, struct arena *a, struct ap
 			     DB_ARGS(db_text(channel)), a, e);
 }
 
-int store_grant_find(struct store *s, str tool, str hash, bool *found, struct err *e)
-{
-	SCOPED(reader_end) struct reader r = { 0 };
-	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
-			       "SELECT count(*) FROM approval_grants WHERE tool = ?1 "
-			       "AND hash = ?2",
-			       DB_ARGS(db_text(tool), db_text(hash)), &n, e);
-	*found = rc == OK && n > 0;
-	return rc;
-}
-
 int approvals_close(struct tx *tx, str turn_id, struct err *e)
 {
 	struct db_arg args[] = { db_text(turn_id), db_i64(clock_now_ms()) };

@@ -97,7 +97,4 @@ int store_approval_message(struct tx *tx, str id, str message_id, struct err *e)
 int store_approval_list(struct store *s, str channel, struct arena *a, struct approval **out,
 			size_t *n, struct err *e) MUSTUSE;
 
-/* Was "always" answered for exactly this? */
-int store_grant_find(struct store *s, str tool, str hash, bool *found, struct err *e) MUSTUSE;
-
 #endif

@@ -45,9 +45,9 @@ struct call {
 	bool safe; /* may be repeated after a crash */
 	bool interrupted; /* it was running before; planned again because it is safe */
 	enum call_state state;
-	str decision, rule, decider; /* allow, deny, approved, ...; which rule; policy or who */
-	str requester;
-	str reason; /* why it is asked; not kept */
+	str decision, rule, decider, requester; /* allow, ...; which rule; policy or who */
+	str reason; /* why it is asked; like the next one not kept */
+	bool classify; /* a classifier may be asked instead of a person */
 	str result; /* text as the model sees it */
 	str result_wire;
 	bool truncated, has_exit;

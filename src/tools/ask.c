@@ -5,6 +5,7 @@
 #include "tools/gate.h"
 
 #include "base/utf.h"
+#include "text/json.h"
 #include "text/sha256.h"
 #include "text/text.h"
 
@@ -22,6 +23,19 @@ static str display_of(const struct tools *t, str args, struct arena *a)
 	return text_visible(a, s, false);
 }
 
+/* A command line is read as one; the rest as it is called. */
+static str asked_for(const struct tool_spec *spec, const struct call *call, struct arena *a)
+{
+	struct json *args;
+
+	if (!spec->shell || json_read(&args, a, call->args, NULL) < 0)
+		return call->args;
+	str cwd = json_str(args, "cwd"), command = json_str(args, "command");
+	if (args->n > 1 + (cwd.n > 0) || !command.n)
+		return call->args;
+	return cwd.n ? arena_fmt(a, "%.*s\n(in %.*s)", STRF(command), STRF(cwd)) : command;
+}
+
 static int deny(struct call *call, const char *decision, str result)
 {
 	call->state = CALL_DENIED;
@@ -30,12 +44,24 @@ static int deny(struct call *call, const char *decision, str result)
 	return OK;
 }
 
+void tools_explain(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		   struct arena *a)
+{
+	struct policy_decision d;
+
+	tools_judge(t, spec, call, a, &d);
+	call->reason = d.reason;
+	call->classify = d.verdict == VERDICT_ASK && d.classify;
+}
+
 bool tools_question(const struct tools *t, const struct tool_spec *spec, struct call *call,
 		    size_t max, struct arena *a, struct approval_ask *ask)
 {
+	if (!call->reason.n)
+		tools_explain(t, spec, call, a);
 	*ask = (struct approval_ask){
 		.tool = spec->name,
-		.display = display_of(t, call->args, a),
+		.display = display_of(t, asked_for(spec, call, a), a),
 		.reason = text_line(a, display_of(t, call->reason, a), REASON_MAX),
 		.timeout_ms = t->opt.policy ? t->opt.policy->approval_timeout_ms : 0,
 	};

@@ -99,7 +99,6 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 	struct policy_decision d;
 	tools_judge(t, spec, call, a, &d);
 	call->rule = d.rule;
-	call->reason = d.reason;
 	switch (d.verdict) {
 	case VERDICT_DENY:
 		return close_call(call, CALL_DENIED, "deny",

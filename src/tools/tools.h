@@ -81,6 +81,11 @@ const struct tool_spec *toolset_find(const struct toolset *set, str name, struct
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a);
 
+/* Why a PLANNED call is asked about, and whether a classifier may be: sets reason and classify,
+ * which rows do not keep. */
+void tools_explain(const struct tools *t, const struct tool_spec *spec, struct call *call,
+		   struct arena *a);
+
 /* Part two: ask, for a PLANNED call.  Afterwards it is RUNNING (decision approved) or DENIED
  * with a result (denied, expired, unanswered, too long).  When c ended first: its code
  * (E_CANCELED, E_TIMEOUT), and the call stays PLANNED. */

@@ -12,8 +12,8 @@
 
 #define TOOL_MS 20000
 
-static const char *const names[] = { "echo",   "look", "bad",  "wait", "first",
-				     "second", "stop", "grow", "odd",  "keep" };
+static const char *const names[] = { "echo", "look", "bad", "wait", "first", "second",
+				     "stop", "grow", "odd", "keep", "shell" };
 
 static void list(const struct tool_source *self, struct arena *a,
 		 void (*add)(void *arg, const struct tool_spec *spec), void *arg)
@@ -27,6 +27,7 @@ static void list(const struct tool_source *self, struct arena *a,
 			.schema = S("{\"type\":\"object\"}"),
 			.safe = (!strcmp(names[i], "look") || !strcmp(names[i], "keep")) &&
 				!k->unsafe,
+			.shell = !strcmp(names[i], "shell"),
 			.source = self,
 			.impl = names[i],
 		};
@@ -250,7 +251,7 @@ void aw_open(struct agent_world *k)
 	k->cfg.model.base_url = lb_url(&k->lb, &k->w->a, "/v1");
 	ok(k->w, model_open(&k->model, &k->cfg.model, k->pool, &k->w->e));
 	ok(k->w, tools_open(&k->tools, &tools, &k->w->e));
-	opt.model = k->model;
+	opt.model = opt.classifier = k->model;
 	opt.tools = k->tools;
 	ok(k->w, agent_open(&k->agent, &opt, &k->w->e));
 }

@@ -16,7 +16,7 @@
 
 /* Tools: "echo" gives its arguments back, "look" likewise and is safe to repeat, "bad" fails,
  * "wait" ends with its token, "first" waits until "second" has run, "stop" fires the token with
- * .why, "grow" gives 3000 characters, "odd" does what .on_odd does, "keep" likewise if there is
+ * .why, "shell" takes a command line, "grow" gives 3000 characters, "odd" does what .on_odd does, "keep" likewise if there is
  * one and leaves an effect in the database, before which it does what .on_effect does. */
 struct agent_world {
 	struct world *w;

@@ -127,7 +127,7 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 	aw_has(reply.p, "(estimate)");
 	aw_has(reply.p, "session_tokens: prompt 200, completion 20 (as reported)");
 	aw_has(reply.p, "since start: turns 1, model calls 2, tool calls 2");
-	aw_has(reply.p, "tools=10");
+	aw_has(reply.p, "tools=11");
 	aw_lacks(reply.p, "model_quirks");
 	aw_lacks(reply.p, "model_window");
 	struct tx tx = world_begin(k->w);

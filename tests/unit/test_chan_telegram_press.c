@@ -5,6 +5,7 @@
 
 #include "chan/telegram_internal.h"
 #include "os/clock.h"
+#include "store/audit.h"
 
 #include <string.h>
 
@@ -139,7 +140,7 @@ static void always_keeps_a_grant(void **state)
 
 	ask(w, id);
 	assert_true(press(w, -5, 7, "al", id).decided);
-	ok(w, store_grant_find(w->s, S("tool"), S("h"), &found, &w->e));
+	ok(w, store_grant_find(w->s, S("tool"), S("h"), 0, &found, &w->e));
 	assert_true(found);
 }
 

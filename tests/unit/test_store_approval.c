@@ -4,6 +4,7 @@
 
 #include "os/clock.h"
 #include "store/approval.h"
+#include "store/audit.h"
 
 #include <string.h>
 
@@ -350,12 +351,59 @@ static void always_is_a_grant_for_exactly_this(void **state)
 	ok(w, store_approval_decide(&tx, &press, &w->a, &p, &end, &w->e));
 	world_commit(w, &tx);
 	assert_text(p.decided_by, "ada");
-	ok(w, store_grant_find(w->s, S("gmail__send"), S("h"), &found, &w->e));
+	ok(w, store_grant_find(w->s, S("gmail__send"), S("h"), 0, &found, &w->e));
 	assert_true(found);
-	ok(w, store_grant_find(w->s, S("gmail__send"), S("h2"), &found, &w->e));
+	ok(w, store_grant_find(w->s, S("gmail__send"), S("h2"), 0, &found, &w->e));
 	assert_false(found);
-	ok(w, store_grant_find(w->s, S("gmail__list"), S("h"), &found, &w->e));
+	ok(w, store_grant_find(w->s, S("gmail__list"), S("h"), 0, &found, &w->e));
 	assert_false(found);
+}
+
+static void a_grant_is_listed_grows_old_and_can_be_taken_back(void **state)
+{
+	struct world *w = *state;
+	struct asked q = asked(w);
+	struct tx tx = world_begin(w);
+	int64_t now = clock_now_ms();
+	struct approval_press press = { str_of(q.id[0]), true, true, S("ada"), now };
+	enum approval_end end;
+	struct approval p;
+	struct grant *v;
+	bool found;
+	size_t n;
+
+	ok(w, store_approval_decide(&tx, &press, &w->a, &p, &end, &w->e));
+	world_commit(w, &tx);
+	ok(w, store_grant_find(w->s, p.tool, p.hash, now, &found, &w->e));
+	assert_true(found);
+	ok(w, store_grant_find(w->s, p.tool, p.hash, now + 1, &found, &w->e));
+	assert_false(found);
+	ok(w, store_grant_list(w->s, &w->a, &v, &n, &w->e));
+	assert_int_equal(n, 1);
+	assert_text(v[0].tool, "gmail__send");
+	assert_text(v[0].by, "ada");
+	assert_true(str_eq(v[0].command, p.command));
+	tx = world_begin(w);
+	assert_int_equal(store_grant_remove(&tx, S("x"), &w->e), E_NOENT);
+	assert_int_equal(store_grant_remove(&tx, S(""), &w->e), E_NOENT);
+	ok(w, store_grant_remove(&tx, S("h"), &w->e));
+	world_commit(w, &tx);
+	ok(w, store_grant_list(w->s, &w->a, &v, &n, &w->e));
+	assert_int_equal(n, 0);
+}
+
+static void an_id_that_means_several_grants_takes_none_back(void **state)
+{
+	struct world *w = *state;
+
+	world_sql(w,
+		  "INSERT INTO approval_grants (tool, hash, command, granted_by, "
+		  "created_at_ms) VALUES ('t', 'ab1', 'c', 'a', 1), ('t', 'ab2', 'c', 'a', 2)");
+	struct tx tx = world_begin(w);
+	assert_int_equal(store_grant_remove(&tx, S("ab"), &w->e), E_INVAL);
+	ok(w, store_grant_remove(&tx, S("ab2"), &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(1, world_i64(w, "SELECT count(*) FROM approval_grants"));
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -378,6 +426,8 @@ int main(void)
 		T(after_a_restart_a_question_is_posted_once_more),
 		T(a_question_that_never_went_out_is_not_posted_twice),
 		T(always_is_a_grant_for_exactly_this),
+		T(a_grant_is_listed_grows_old_and_can_be_taken_back),
+		T(an_id_that_means_several_grants_takes_none_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
