@@ -22,6 +22,7 @@ typedef struct str {
 str str_of(const char *cstr);
 
 bool str_eq(str a, str b);
+bool str_is(str s, const char *word); /* a C string; quick where the first bytes differ */
 bool str_ieq(str a, str b); /* ASCII case ignored */
 int str_cmp(str a, str b); /* by bytes, as memcmp; shorter first */
 bool str_starts(str s, str prefix);

@@ -144,7 +144,7 @@ static bool matches(struct judging *j, size_t i, str text)
 {
 	if (j->gave_up[i] || text.n == 0)
 		return false;
-	enum regex_found f = regex_find(j->p->allow[i].re, text);
+	enum regex_found f = regex_find(j->p->allow[i].re, j->room, text);
 	j->gave_up[i] = f == REGEX_GIVEN_UP;
 	return f == REGEX_YES;
 }

@@ -11,7 +11,7 @@
 static bool among(str s, const char *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (str_eq(s, str_of(v[i])))
+		if (str_is(s, v[i]))
 			return true;
 	return false;
 }

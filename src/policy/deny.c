@@ -36,9 +36,9 @@ static bool by_builtin(struct judging *j, const struct line_cmd *c, struct polic
 }
 
 /* A pattern that works too long denies. */
-static bool hits(const struct pattern *d, str text)
+static bool hits(const struct judging *j, const struct pattern *d, str text)
 {
-	return regex_find(d->re, text) != REGEX_NO;
+	return regex_find(d->re, j->room, text) != REGEX_NO;
 }
 
 static bool by_pattern(struct judging *j, const struct pattern *d)
@@ -46,10 +46,10 @@ static bool by_pattern(struct judging *j, const struct pattern *d)
 	struct policy_part *part = j->parts;
 	str reason = S("a deny rule matches it"), raw = j->line.raw, plain = j->line.text;
 
-	if (hits(d, raw) || (!str_eq(raw, plain) && hits(d, plain)))
+	if (hits(j, d, raw) || (!str_eq(raw, plain) && hits(j, d, plain)))
 		return refuse(j, j->line.n == 1 ? part : NULL, d->text, reason);
 	for (const struct line_cmd *c = j->line.first; c; c = c->next, part++)
-		if (c->n && !str_eq(c->text, raw) && hits(d, c->text))
+		if (c->n && !str_eq(c->text, raw) && hits(j, d, c->text))
 			return refuse(j, part, d->text, reason);
 	return false;
 }

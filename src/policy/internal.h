@@ -36,6 +36,7 @@ struct judging {
 	struct arena *a;
 	struct line line;
 	struct policy_part *parts; /* one a command of the line, in order */
+	struct regex_room *room;
 	bool *gave_up; /* of each allow pattern */
 	struct policy_decision *out;
 };

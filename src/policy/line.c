@@ -88,7 +88,7 @@ static bool telling(str set)
 	str value = set, name = str_cut(&value, '=');
 
 	for (size_t i = 0; i < COUNT(names); i++)
-		if (str_eq(name, str_of(names[i])))
+		if (str_is(name, names[i]))
 			return true;
 	return str_starts(name, S("LD_")) || str_starts(name, S("GIT_")) ||
 	       str_has(value, S("$(")) || str_has(value, S("`"));
@@ -178,7 +178,7 @@ bool line_fetches(const struct line *l, size_t script, size_t from, size_t to)
 	for (const struct line_cmd *c = from < to ? l->first : NULL; c; c = c->next)
 		for (size_t i = 0; i < COUNT(names); i++)
 			if (c->script == script && c->own->no >= from && c->own->no < to &&
-			    str_eq(c->name, str_of(names[i])))
+			    str_is(c->name, names[i]))
 				return true;
 	return false;
 }

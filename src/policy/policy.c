@@ -119,7 +119,7 @@ static str argument(const struct json *v, struct arena *a)
 
 /* A pattern that works too long matches where that is the stricter answer. */
 static bool rule_matches(const struct tool_rule *r, const struct policy_call *call,
-			 struct arena *a)
+			 struct regex_room *room, struct arena *a)
 {
 	if (!str_glob(r->tool, call->tool))
 		return false;
@@ -127,20 +127,20 @@ static bool rule_matches(const struct tool_rule *r, const struct policy_call *ca
 		const struct json *v = json_get(call->args, arena_cstr(a, r->args[i].name));
 		if (!v)
 			return false;
-		enum regex_found f = regex_find(r->args[i].re, argument(v, a));
+		enum regex_found f = regex_find(r->args[i].re, room, argument(v, a));
 		if (f == REGEX_NO || (f == REGEX_GIVEN_UP && r->verdict == VERDICT_ALLOW))
 			return false;
 	}
 	return true;
 }
 
-static void judge_tool(const struct policy *p, const struct policy_call *call, struct arena *a,
-		       struct policy_decision *out)
+static void judge_tool(const struct policy *p, const struct policy_call *call,
+		       struct regex_room *room, struct arena *a, struct policy_decision *out)
 {
 	static const char *const says[] = { "allows it", "asks", "denies it" };
 
 	for (size_t i = 0; i < p->opt.rules_n; i++) {
-		if (!rule_matches(&p->rules[i], call, a))
+		if (!rule_matches(&p->rules[i], call, room, a))
 			continue;
 		out->verdict = p->rules[i].verdict;
 		out->rule = p->rules[i].tool;
@@ -179,10 +179,10 @@ static void make_parts(struct judging *j)
 	j->out->parts_n = j->line.n;
 }
 
-static void judge_line(const struct policy *p, str command, struct arena *a,
-		       struct policy_decision *out)
+static void judge_line(const struct policy *p, str command, struct regex_room *room,
+		       struct arena *a, struct policy_decision *out)
 {
-	struct judging j = { .p = p, .a = a, .out = out };
+	struct judging j = { .p = p, .a = a, .room = room, .out = out };
 	struct policy_decision tool = *out;
 
 	line_read(&j.line, a, command);
@@ -218,11 +218,12 @@ static void judge_line(const struct policy *p, str command, struct arena *a,
 void policy_judge(const struct policy *p, const struct policy_call *call, struct arena *a,
 		  struct policy_decision *out)
 {
+	struct regex_room *room = regex_room_new();
+
 	*out = (struct policy_decision){ 0 };
-	judge_tool(p, call, a, out);
-	if (!call->shell || out->verdict == VERDICT_DENY)
-		return;
-	str command = str_trim(json_str(call->args, "command"));
-	if (command.n)
-		judge_line(p, command, a, out);
+	judge_tool(p, call, room, a, out);
+	str command = call->shell ? str_trim(json_str(call->args, "command")) : S("");
+	if (command.n && out->verdict != VERDICT_DENY)
+		judge_line(p, command, room, a, out);
+	regex_room_free(room);
 }

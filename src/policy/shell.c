@@ -329,7 +329,7 @@ static str letters(const struct lexer *s)
 static const struct reserved *find_reserved(str word)
 {
 	for (size_t i = 0; i < COUNT(reserved); i++)
-		if (str_eq(word, str_of(reserved[i].word)))
+		if (str_is(word, reserved[i].word))
 			return &reserved[i];
 	return NULL;
 }

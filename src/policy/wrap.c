@@ -97,7 +97,7 @@ static const struct wrapper wrappers[] = {
 static const struct wrapper *find_wrapper(str name)
 {
 	for (size_t i = 0; i < COUNT(wrappers); i++)
-		if (str_eq(name, str_of(wrappers[i].name)))
+		if (str_is(name, wrappers[i].name))
 			return &wrappers[i];
 	return NULL;
 }
@@ -109,7 +109,7 @@ bool line_is_shell(str name)
 					     "tcsh", "posh",  "rzsh",  "ksh93", "lksh" };
 
 	for (size_t i = 0; i < COUNT(names); i++)
-		if (str_eq(name, str_of(names[i])))
+		if (str_is(name, names[i]))
 			return true;
 	return false;
 }
@@ -536,6 +536,6 @@ void line_open(struct line *l, struct line_cmd *c)
 		return;
 	}
 	for (size_t i = 0; i < COUNT(openers); i++)
-		if (str_eq(c->name, str_of(openers[i].name)))
+		if (str_is(c->name, openers[i].name))
 			openers[i].open(l, c);
 }

@@ -8,7 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define WORK_MAX 120000 /* a few milliseconds */
+#define WORK_MAX 60000 /* a few milliseconds */
 #define STEP 16 /* bytes that are passed over for the price of an item */
 #define DEPTH_MAX 5000
 #define HEAP_KIB 4096
@@ -78,22 +78,31 @@ static int count(pcre2_callout_block *block, void *arg)
 	return w->done > WORK_MAX ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
-enum regex_found regex_find(const struct regex *re, str text)
+/* The library's own, too. */
+struct regex_room *regex_room_new(void)
+{
+	return (struct regex_room *)pcre2_match_data_create(1, NULL);
+}
+
+void regex_room_free(struct regex_room *room)
+{
+	pcre2_match_data_free((pcre2_match_data *)room);
+}
+
+enum regex_found regex_find(const struct regex *re, struct regex_room *room, str text)
 {
 	struct work work = { 0 };
-	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
 	int rc = PCRE2_ERROR_NOMEMORY;
 
-	if (data && context) {
+	if (room && context) {
 		(void)pcre2_set_callout(context, count, &work);
 		(void)pcre2_set_match_limit(context, WORK_MAX);
 		(void)pcre2_set_depth_limit(context, DEPTH_MAX);
 		(void)pcre2_set_heap_limit(context, HEAP_KIB);
 		rc = pcre2_match(code_of(re), (PCRE2_SPTR)(text.p ? text.p : ""), text.n, 0, 0,
-				 data, context);
+				 (pcre2_match_data *)room, context);
 	}
 	pcre2_match_context_free(context);
-	pcre2_match_data_free(data);
 	return rc >= 0 ? REGEX_YES : rc == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_GIVEN_UP;
 }

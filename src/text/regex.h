@@ -22,8 +22,13 @@ int regex_check(str pattern, bool dot_all, struct err *e) MUSTUSE;
 int regex_open(struct regex **out, str pattern, bool dot_all, struct err *e) MUSTUSE;
 void regex_close(struct regex *re);
 
+/* Memory for many searches, one after the other. */
+struct regex_room;
+struct regex_room *regex_room_new(void);
+void regex_room_free(struct regex_room *room);
+
 /* Anywhere in text, whatever bytes it has. */
 enum regex_found { REGEX_NO, REGEX_YES, REGEX_GIVEN_UP };
-enum regex_found regex_find(const struct regex *re, str text);
+enum regex_found regex_find(const struct regex *re, struct regex_room *room, str text);
 
 #endif

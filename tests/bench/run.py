@@ -291,13 +291,18 @@ def bench_telegram(home, _):
         sys.exit("bench: the Bot API refused: " + fault)
 
 
+TARGETS = {"mcp_call_p50": "<= 0.1", "recall_100000_rows_p50": "<= 5", "policy_worst_pattern": "<= 10",
+           "policy_worst_line": "<= 10"}
+TARGETS.update({f"policy_4k_{what}": "<= 100" for what in ("heredoc", "words", "chain")})
+
+
 def print_rows(command, env, note=""):
     """The rows of a bench that is a program: "name value unit" lines."""
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=STUCK_S)
     for line in done.stdout.splitlines():
         name, value, unit = line.split(" ", 2)
-        target = "<= 5" if name == "recall_100000_rows_p50" else "<= 0.1" if name == "mcp_call_p50" else "<= 100" if re.match("cancel.*p99", name) \
-            else "<= 3" if name.startswith("exec_added") else ""
+        target = TARGETS.get(name, "<= 100" if re.match("cancel.*p99", name)
+                             else "<= 3" if name.startswith("exec_added") else "")
         row(name.replace("_", " ") + note, value, unit, target)
     if done.returncode != 0 or not done.stdout:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
@@ -317,6 +322,10 @@ def bench_exec(home, _):
     os.makedirs(f"{home}/exec/home/.local/share")
     print_rows([f"{BENCH}/bench_exec"], {"PATH": os.environ["PATH"], "HOME": f"{home}/exec/home",
                                          "DATA_DIR": f"{home}/exec", "TOOLS": "exec"})
+
+
+def bench_policy(home, _):
+    print_rows([f"{BENCH}/bench_policy"], {"PATH": os.environ["PATH"]})
 
 
 def bench_cancel(home, _):
@@ -381,7 +390,8 @@ def main():
     else:
         row("own time per turn, in memory", "-", "", f"skipped: no room in {SHM}")
     run(bench_growth, memory or disk, "in memory" if memory else "on disk")
-    for bench in bench_telegram, bench_sessions, bench_mcp, bench_exec, bench_cancel, bench_dns, bench_store, bench_memory:
+    for bench in bench_telegram, bench_sessions, bench_mcp, bench_exec, bench_policy, bench_cancel, \
+            bench_dns, bench_store, bench_memory:
         run(bench, disk, "on disk")
     if memory:
         run(bench_store, memory, "in memory")

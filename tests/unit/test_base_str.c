@@ -22,6 +22,9 @@ static void texts_are_compared_by_bytes(void **state)
 	assert_true(str_eq(str_of(NULL), S("")));
 	assert_true(str_eq(S("a\0b"), S("a\0b")));
 	assert_false(str_eq(S("a\0b"), S("a\0c")));
+	assert_true(str_is(S("rm"), "rm") && str_is(S(""), "") && str_is(none, ""));
+	assert_false(str_is(S("rm"), "rmx") || str_is(S("rmx"), "rm") || str_is(S(""), "r"));
+	assert_false(str_is(S("rm\0x"), "rm") || str_is(S("r"), "") || str_is(S("\0"), ""));
 	assert_true(str_ieq(S("AbC-[x]"), S("aBc-[X]")));
 	assert_false(str_ieq(S("abc"), S("abcd")));
 	assert_false(str_ieq(S("["), S("{")));

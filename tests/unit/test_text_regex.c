@@ -44,7 +44,9 @@ static enum regex_found find(const char *pattern, bool dot_all, str text)
 
 	if (regex_open(&re, str_of(pattern), dot_all, &e) < 0)
 		fail_msg("%s: %s", pattern, e.msg);
-	enum regex_found f = regex_find(re, text);
+	struct regex_room *room = regex_room_new();
+	enum regex_found f = regex_find(re, room, text);
+	regex_room_free(room);
 	regex_close(re);
 	return f;
 }
