@@ -80,12 +80,12 @@ static bool survive(struct gateway *d, const char *who, const struct err *e, int
 }
 
 /* How long a worker may sleep: an album becomes complete by itself. */
-static int64_t next_look(struct engine *g)
+static int64_t next_look(struct engine *g, int64_t since_ms)
 {
 	struct err e = { 0 };
 	int64_t at = 0;
 
-	if (store_inbox_next_at(g->store, &at, &e) < 0 || at == 0)
+	if (store_inbox_next_at(g->store, since_ms, &at, &e) < 0 || at == 0)
 		return IDLE_LOOK_MS;
 	int64_t ms = at - clock_now_ms();
 	return ms < 1 ? 1 : ms < IDLE_LOOK_MS ? ms : IDLE_LOOK_MS;
@@ -103,9 +103,10 @@ static void *worker_main(void *arg)
 		if (cancel_reason(&g->stop) != CANCEL_NONE)
 			return NULL;
 		bell_hear(&g->inbox);
-		while ((rc = work_turn(g, &d->work, NULL, &e)) == OK)
+		int64_t since_ms = clock_now_ms();
+		for (; (rc = work_turn(g, &d->work, NULL, &e)) == OK; since_ms = clock_now_ms())
 			bell_ring(&g->system); /* it may have left work of our own */
-		ms = next_look(g);
+		ms = next_look(g, since_ms);
 		if (rc == E_NOENT)
 			continue;
 		if (!survive(d, "worker", &e, rc, &g->stop))

@@ -204,7 +204,7 @@ int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e
 			 DB_ARGS(db_text(session_id)), n, e);
 }
 
-int store_inbox_next_at(struct store *s, int64_t *at_ms, struct err *e)
+int store_inbox_next_at(struct store *s, int64_t since_ms, int64_t *at_ms, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
 	int rc = reader_begin(&r, s, e);
@@ -215,8 +215,7 @@ int store_inbox_next_at(struct store *s, int64_t *at_ms, struct err *e)
 				  "INDEXED BY inbox_waiting WHERE state = 'ready' "
 				  "AND ready_at_ms > 0 AND ready_at_ms > ?1 "
 				  "AND ready_at_ms < ?2",
-				  DB_ARGS(db_i64(clock_now_ms()), db_i64(INBOX_FETCHING)),
-				  at_ms, e);
+				  DB_ARGS(db_i64(since_ms), db_i64(INBOX_FETCHING)), at_ms, e);
 }
 
 int store_inbox_open(struct store *s, int64_t *n, struct err *e)

@@ -74,8 +74,10 @@ int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e
 /* Messages of a session that could join its running turn now. */
 int store_inbox_joinable(struct store *s, str session_id, int64_t *n, struct err *e) MUSTUSE;
 
-/* When the next album is complete, as far as one knows; 0 none waits. */
-int store_inbox_next_at(struct store *s, int64_t *at_ms, struct err *e) MUSTUSE;
+/* When the next album is complete, as far as one knows, of those that were not at since_ms: before
+ * one looked for work, so that none becomes complete between the two looks.  0 none waits. */
+int store_inbox_next_at(struct store *s, int64_t since_ms, int64_t *at_ms,
+			struct err *e) MUSTUSE;
 
 /* What the daemons still have to do: rows ready and turns ready or running. */
 int store_inbox_open(struct store *s, int64_t *n, struct err *e) MUSTUSE;

@@ -3,6 +3,8 @@
  */
 #include "store_world.h"
 
+#include "os/clock.h"
+
 static int64_t add(struct world *w, const char *text, const char *album, const char *fetch)
 {
 	struct tx tx = world_begin(w);
@@ -51,7 +53,7 @@ static void a_row_is_claimed_with_what_was_fetched_and_nothing_overtakes_it(void
 
 	(void)add(w, "and then", "", "");
 	assert_false(claimable(w, &t));
-	ok(w, store_inbox_next_at(w->s, &at, &w->e));
+	ok(w, store_inbox_next_at(w->s, clock_now_ms(), &at, &w->e));
 	assert_int_equal(at, 0); /* nobody knows when */
 	ok(w, store_fetch_next(w->s, S("tg"), 0, 1, &w->a, &f, &w->e));
 	assert_int_equal(f.id, id);

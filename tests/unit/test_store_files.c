@@ -58,10 +58,14 @@ static void an_album_is_one_turn_once_no_part_came_for_a_while(void **state)
 	(void)add(w, "and what is this", "", "");
 	/* It may still grow, and what came after it waits for it. */
 	assert_true(world_idle(w));
-	ok(w, store_inbox_next_at(w->s, &at, &w->e));
+	ok(w, store_inbox_next_at(w->s, clock_now_ms(), &at, &w->e));
 	assert_true(at >= before + STORE_ALBUM_MS && at <= clock_now_ms() + STORE_ALBUM_MS);
+	/* One that became complete since the look for work is not slept over. */
+	int64_t complete_at = at;
+	ok(w, store_inbox_next_at(w->s, complete_at - 1, &at, &w->e));
+	assert_int_equal(at, complete_at);
 	world_sql(w, COMPLETE);
-	ok(w, store_inbox_next_at(w->s, &at, &w->e));
+	ok(w, store_inbox_next_at(w->s, clock_now_ms(), &at, &w->e));
 	assert_int_equal(at, 0);
 	struct turn t = world_claim(w);
 	assert_int_equal(t.rows_n, 3);
