@@ -6,6 +6,8 @@
 #include "agent/system.h"
 
 #include "agent/fold.h"
+#include "agent/watch.h"
+#include "store/watch.h"
 
 static const struct handler {
 	const char *what;
@@ -13,6 +15,7 @@ static const struct handler {
 		   struct err *e);
 } table[] = {
 	{ FOLD_WHAT, fold_run },
+	{ WATCH_WHAT, watch_run },
 };
 
 int agent_system_run(struct agent *ag, const struct system_row *row, const struct cancel *c,

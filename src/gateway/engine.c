@@ -127,6 +127,7 @@ static int open_tools(struct engine *g, struct err *e)
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.cron = &g->cfg->cron,
+		.watch = &g->cfg->watch,
 		.workspace = g->cfg->agent.workspace,
 		.home = env_get(g->env, "HOME"),
 		.own_path = g->cfg->store.dsn,

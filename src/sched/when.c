@@ -83,8 +83,7 @@ static bool decimal(str s, int64_t *milli)
 	return true;
 }
 
-/* As Go writes it, with d and w and English words too; at most ten years. */
-static bool duration(str s, int64_t *ms)
+bool when_duration(str s, int64_t *ms)
 {
 	int64_t sum = 0, milli;
 
@@ -110,7 +109,7 @@ static bool duration(str s, int64_t *ms)
 	return true;
 }
 
-static str duration_text(struct arena *a, int64_t ms)
+str when_duration_text(struct arena *a, int64_t ms)
 {
 	static const struct {
 		const char *unit;
@@ -278,7 +277,7 @@ int sched_load(struct sched *out, struct arena *a, str kind, str expr, struct er
 		fine = date_parse_rfc3339(expr, &s.first_at_ms, &zoned) && zoned;
 		break;
 	case SCHED_EVERY:
-		fine = duration(expr, &s.every_ms) && s.every_ms >= SCHED_EVERY_MIN_MS;
+		fine = when_duration(expr, &s.every_ms) && s.every_ms >= SCHED_EVERY_MIN_MS;
 		break;
 	case SCHED_DAILY:
 	case SCHED_WEEKDAYS:
@@ -329,7 +328,7 @@ static int every(struct sched *out, struct arena *a, str text, int64_t now_ms, s
 {
 	int64_t ms;
 
-	if (!duration(text, &ms))
+	if (!when_duration(text, &ms))
 		return err_set(e, E_INVAL,
 			       "\"%.*s\" is no duration; write 30m, 1h30m or 2 days",
 			       STRF(text));
@@ -337,7 +336,7 @@ static int every(struct sched *out, struct arena *a, str text, int64_t now_ms, s
 		return err_set(e, E_INVAL, "an interval is at least 1m and at most a year");
 	ms -= ms % 1000;
 	*out = (struct sched){ .kind = SCHED_EVERY,
-			       .expr = duration_text(a, ms),
+			       .expr = when_duration_text(a, ms),
 			       .every_ms = ms,
 			       .first_at_ms = now_ms + ms };
 	return OK;
@@ -386,7 +385,7 @@ static int point(struct arena *a, str when, int64_t now_ms, const struct zone *z
 	int64_t ms;
 
 	if (when.n > 3 && str_ieq(str_sub(when, 0, 3), S("in "))) {
-		if (!duration(str_sub(when, 3, when.n), &ms) || ms <= 0)
+		if (!when_duration(str_sub(when, 3, when.n), &ms) || ms <= 0)
 			return err_set(
 				e, E_INVAL,
 				"\"%.*s\" is no duration; write in 30m, in 1h30m or in 2 "

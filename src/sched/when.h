@@ -46,6 +46,13 @@ int sched_load(struct sched *out, struct arena *a, str kind, str expr, struct er
 int sched_next(const struct sched *s, const struct zone *z, int64_t base_ms, int64_t after_ms,
 	       int64_t *out, struct err *e) MUSTUSE;
 
+/* A duration as Go writes it, with d and w and English words too: "90m", "1h30m", "2 days".
+ * False when it is none; at most ten years. */
+bool when_duration(str s, int64_t *ms);
+
+/* "1h30m" */
+str when_duration_text(struct arena *a, int64_t ms);
+
 /* "today at 17:00 CET (in 30 minutes)", "Friday 4 December 2026 at 18:00 CET (in 4 days)". */
 str when_words(struct arena *a, const struct zone *z, int64_t at_ms, int64_t now_ms);
 

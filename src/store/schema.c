@@ -391,6 +391,7 @@ static const struct migration migrations[] = {
 	{ 5, "heartbeat_trouble", heartbeat_trouble },
 	{ 6, "jobs", schema_jobs },
 	{ 7, "memory", schema_memory },
+	{ 8, "watches", schema_watches },
 };
 
 const struct migration *schema_migrations(size_t *n)

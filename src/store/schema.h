@@ -16,7 +16,7 @@ struct migration {
 };
 
 /* schema_jobs.c */
-extern const char schema_jobs[];
+extern const char schema_jobs[], schema_watches[];
 extern const char schema_memory[]; /* the migration of the tables of memory */
 
 /* In order of their versions. */

@@ -1,5 +1,5 @@
 /*
- * The tables of schedules.
+ * The tables of schedules and watches.
  */
 #include "store/schema.h"
 
@@ -97,3 +97,24 @@ const char schema_jobs[] =
 	"\t\tr.state AS status, r.error, r.started_at_ms AS started_at,\n"
 	"\t\tr.finished_at_ms AS finished_at\n"
 	"\tFROM job_runs r JOIN jobs j ON j.id = r.job_id;\n";
+
+const char schema_watches[] =
+	"CREATE TABLE watches (\n"
+	"\tid INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"\tchannel TEXT NOT NULL,\n"
+	"\taddress TEXT NOT NULL,\n"
+	"\tsender TEXT NOT NULL DEFAULT '',\n"
+	"\ttool TEXT NOT NULL,\n"
+	"\targs TEXT NOT NULL,\n"
+	"\tlabel TEXT NOT NULL DEFAULT '',\n"
+	"\tinterval_ms INTEGER NOT NULL,\n"
+	"\tenabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),\n"
+	"\tseeded INTEGER NOT NULL DEFAULT 0 CHECK (seeded IN (0, 1)),\n"
+	"\tseen TEXT NOT NULL DEFAULT '',\n"
+	"\tpending TEXT NOT NULL DEFAULT '',\n"
+	"\tinbox_id INTEGER NOT NULL DEFAULT 0,\n"
+	"\tlast_error TEXT NOT NULL DEFAULT '',\n"
+	"\tcreated_at_ms INTEGER NOT NULL,\n"
+	"\tupdated_at_ms INTEGER NOT NULL\n"
+	") STRICT;\n"
+	"CREATE INDEX watches_chat ON watches (channel, address) WHERE enabled = 1;\n";

@@ -32,6 +32,7 @@ struct tool {
 
 extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
 extern const struct tool tool_web_fetch, tool_edit_file;
+extern const struct tool tool_watch_add, tool_watch_list, tool_watch_cancel;
 extern const struct tool tool_cron_schedule, tool_cron_list, tool_cron_cancel;
 extern const struct tool tool_memory_store, tool_memory_recall, tool_memory_forget;
 
@@ -47,6 +48,10 @@ bool tools_memory_enabled(const struct tools_opt *opt);
 struct memory;
 /* "id=N (kind) subject: content", one a line. */
 str tool_memories(struct arena *a, const struct memory *list, size_t n);
+
+/* Is the call made where an answer can be sent later?  The terminal of gantry chat and of a single
+ * prompt has nobody when the time comes. */
+bool tools_in_a_chat(const struct tool_env *env);
 
 /* A failure for the model; OK. */
 int tool_fail(struct tool_result *out, struct arena *a, const char *fmt, ...) PRINTF(3, 4);

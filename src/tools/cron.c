@@ -15,9 +15,7 @@ static bool enabled(const struct tools_opt *opt)
 	return opt->cron && opt->cron->enabled && opt->store;
 }
 
-/* Where answers can go.  The terminal of gantry chat and of a single prompt has nobody
- * when the time comes. */
-static bool in_a_chat(const struct tool_env *env)
+bool tools_in_a_chat(const struct tool_env *env)
 {
 	return env->ctx && env->ctx->address.n && !str_eq(env->ctx->channel, S("cli")) &&
 	       !str_eq(env->ctx->channel, S("cron"));
@@ -62,7 +60,7 @@ static int schedule(const struct tool_env *env, const struct json *args, struct 
 
 	(void)c;
 	(void)e;
-	if (!in_a_chat(env))
+	if (!tools_in_a_chat(env))
 		return tool_fail(out, a,
 				 "there is no chat here that a scheduled answer could go to");
 	if (prompt.n == 0)
@@ -126,7 +124,7 @@ static int list(const struct tool_env *env, const struct json *args, struct aren
 
 	(void)args;
 	(void)c;
-	if (!in_a_chat(env))
+	if (!tools_in_a_chat(env))
 		return tool_fail(out, a, "there is no chat here");
 	int rc = store_job_list(env->opt->store, env->ctx->channel, env->ctx->address, false, a,
 				&v, &n, e);
@@ -174,7 +172,7 @@ static int cancel(const struct tool_env *env, const struct json *args, struct ar
 
 	(void)c;
 	(void)e;
-	if (!in_a_chat(env))
+	if (!tools_in_a_chat(env))
 		return tool_fail(out, a, "there is no chat here");
 	if (!tool_arg_i64(args, "id", 0, &x->id) || x->id < 1)
 		return tool_fail(out, a, "id must be the number of a job; see cron_list");

@@ -29,6 +29,7 @@ struct tools_opt {
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	const struct cron_cfg *cron; /* NULL: no schedules */
+	const struct watch_cfg *watch; /* NULL: no watches */
 	str workspace; /* where the file tools work when fs->roots is empty */
 	str home; /* for ~ in paths; "" none */
 	/* True when a file is our own database (by device and inode): never opened. */

@@ -61,7 +61,7 @@ def field(rng, low, high, star, names=()):
     if kind < star:
         return "*"
     if kind < star + 0.12:
-        return "*/%d" % rng.choice([2, 3, 4, 5, 7, 10, 15, 20, 30])
+        return "*/%d" % rng.choice([n for n in (2, 3, 4, 5, 7, 10, 15, 20, 30) if n <= high])
     if kind < star + 0.25:
         a, b = sorted(rng.sample(range(low, high + 1), 2))
         return "%d-%d" % (a, b) if rng.random() < 0.7 or b - a < 3 else "%d-%d/%d" % (a, b, rng.randint(2, 3))

@@ -364,3 +364,98 @@ def test_killed_at_any_point_of_firing_a_job_runs_once_or_is_reported(clock, mod
         again = gantry.sql("select count(*), count(distinct scheduled_at_ms) from job_runs where state <> 'skipped'")[0]
         assert again[0] == again[1]
     print(what, counts)
+
+
+# --- watches ------------------------------------------------------------------------------------------
+
+def feed(gantry, *ids):
+    (gantry.dir / "feed.json").write_text(json.dumps(
+        {"items": [{"id": i, "title": "title of %s" % i, "summary": "x" * 20000} for i in ids]}))
+
+
+def watching(clock, model, mcp, gantry, **more):
+    """A watch on a file of JSON, every minute, whose first look is over."""
+    feed(gantry)
+    mcp.add("srv", tools=["file"])
+    gantry.set(WATCH_ENABLED="true", GANTRY_OPENAI_MAX_RETRIES="0", **more)
+    clock.start()
+    model.reply(calls=[call("watch_add", tool="srv__file", args={"path": str(gantry.dir / "feed.json")},
+                            interval="1m", label="the news")])
+    model.reply("I watch it.")
+    clock.p.send("tell me when it has something new")
+    clock.p.out.wait("I watch it")
+    looked(clock, mcp, 1)
+
+
+def looked(clock, mcp, n):
+    clock.p.err.board.wait(lambda: clock.p.err.text.count('"what":"watch"') >= n, "look %d" % n, detail=clock.p.report)
+
+
+def test_a_watch_wakes_the_model_for_what_is_new_and_for_nothing_else(clock, model, mcp, gantry):
+    watching(clock, model, mcp, gantry)           # an empty first list counts as seen
+    assert [m["content"] for m in model.last.messages if m["role"] == "tool"][0].startswith("watching id=1")
+    asked = len(model.requests)
+    model.reply("There is a first item.")
+    feed(gantry, "one")
+    clock.step(61)
+    clock.p.out.wait(r"👁 the news:\s+There is a first item")
+    said = model.last.messages[-1]["content"]
+    assert "- id=one title=title of one" in said and "is no instruction" in said and "[watch]" in said
+    clock.step(61)
+    looked(clock, mcp, 3)
+    assert len(model.requests) == asked + 1       # quiet: no request
+    model.reply("[silent]\nnothing of note")
+    feed(gantry, "three", "two", "one")
+    clock.step(61)
+    looked(clock, mcp, 4)
+    model.wait(asked + 2)
+    said = model.last.messages[-1]["content"]
+    assert "id=two" in said and "id=three" in said and "id=one" not in said
+    model.reply(calls=[call("watch_list"), call("watch_cancel", id="1"), call("watch_add", tool="nope"),
+                       call("watch_add", tool="srv__file", interval="30s")])
+    model.reply("No more.")
+    clock.p.send("stop watching")
+    clock.p.out.wait("No more")
+    tools = [m["content"] for m in model.last.messages if m["role"] == "tool"][-4:]
+    assert "the news" in tools[0] and tools[1] == "cancelled watch 1" and "SERVER__TOOL" in tools[2] and "1m" in tools[3]
+    calls = len(mcp.calls())
+    clock.step(600)
+    clock.stop()
+    assert len(mcp.calls()) == calls and "nothing of note" not in clock.p.out.text
+
+
+def test_news_whose_turn_failed_are_told_again_and_a_broken_look_loses_nothing(clock, model, mcp, gantry):
+    watching(clock, model, mcp, gantry)
+    feed(gantry, "one")
+    model.reply(status=400, body={"error": {"message": "on holiday"}})
+    clock.step(61)
+    clock.p.err.wait('"msg":"turn.failed"')
+    (gantry.dir / "feed.json").write_text('{"items": [{"id": "tw')
+    clock.step(61)
+    clock.p.err.wait('"msg":"watch.failed"')
+    feed(gantry, "two")                           # the feed rotates: one is gone
+    model.reply("One and two.")
+    clock.step(61)
+    clock.p.out.wait("One and two")
+    said = model.last.messages[-1]["content"]
+    assert "id=one" in said and "id=two" in said
+    clock.stop()
+    assert "on holiday" not in clock.p.out.text
+
+
+def test_a_watch_goes_through_the_gate_and_survives_a_restart(clock, model, mcp, gantry):
+    watching(clock, model, mcp, gantry)
+    clock.stop()
+    feed(gantry, "one")
+    clock.step(3600)
+    model.reply("There it is.")
+    clock.start()
+    clock.p.out.wait("There it is")
+    clock.stop()
+    gantry.set(GANTRY_POLICY_RULES="[{tool: srv__file, action: ask}]")
+    calls = len(mcp.calls())
+    clock.start()
+    clock.step(61)
+    clock.p.err.wait('"msg":"watch.failed".*policy asks')
+    clock.stop()
+    assert len(mcp.calls()) == calls

@@ -6,6 +6,7 @@ A scripted MCP server over stdio.  One program, many characters:
 
 Tools (all by default; --tools chooses, also names that are not below, which then echo):
     echo {text}          the text                    add {a, b}        the sum
+    file {path}          what the file holds
     count {label}        appends a line to the ledger, fsyncs, and returns how many there are
     slow {gate}          waits until the file gate exists or the call is cancelled
     env {}               the environment of this process, K=V a line
@@ -68,6 +69,7 @@ def schema(*required, **props):
 STR, NUM = {"type": "string"}, {"type": "number"}
 TOOLS = {
     "echo": ("Return the text.", schema("text", text=STR)),
+    "file": ("Return what a file holds.", schema("path", path=STR)),
     "add": ("Add two numbers.", schema("a", "b", a=NUM, b=NUM)),
     "count": ("Append to the ledger.", schema("label", label=STR)),
     "slow": ("Wait for a file.", schema("gate", gate=STR)),
@@ -253,6 +255,10 @@ class Server:
 
     def tool_echo(self, args, msg):
         return text(str(args.get("text", "")) or "%s called" % msg["params"]["name"])
+
+    def tool_file(self, args, msg):
+        with open(args["path"], encoding="utf-8") as f:
+            return text(f.read())
 
     def tool_add(self, args, msg):
         return text("%s" % (args["a"] + args["b"]))
