@@ -115,9 +115,9 @@ static int64_t due_anew(struct zones *v, const struct job *job, int64_t now)
 	if (!schedule_of(&s, &z, v, job) || s.kind == SCHED_ONCE ||
 	    sched_next(&s, z, now, now, &next, NULL) < 0)
 		return job->next_at_ms;
-	/* An interval keeps its beat, unless the clock was set back behind it. */
+	/* An interval keeps its beat. */
 	if (s.kind == SCHED_EVERY)
-		return job->next_at_ms < next ? job->next_at_ms : next;
+		return job->next_at_ms - (job->next_at_ms - now - 1) / s.every_ms * s.every_ms;
 	return next;
 }
 

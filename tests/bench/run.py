@@ -292,7 +292,7 @@ def bench_telegram(home, _):
 
 
 TARGETS = {"mcp_call_p50": "<= 0.1", "recall_100000_rows_p50": "<= 5", "policy_worst_pattern": "<= 10",
-           "policy_worst_line": "<= 10"}
+           "policy_worst_line": "<= 10", "clock_look_with_10000_jobs": "<= 1"}
 TARGETS.update({f"policy_4k_{what}": "<= 100" for what in ("heredoc", "words", "chain")})
 
 
@@ -353,6 +353,45 @@ def bench_memory(home, _):
     print_rows([f"{BENCH}/bench_memory", f"{home}/memory"], {"PATH": os.environ["PATH"]})
 
 
+def bench_jobs(home, where):
+    os.makedirs(f"{home}/jobs")
+    print_rows([f"{BENCH}/bench_jobs", f"{home}/jobs/gantry.db"], {"PATH": os.environ["PATH"]})
+
+
+def wakes(pid):
+    """How often the threads of a process were put on a processor by their own will."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status") as f:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M).group(1))
+    return total
+
+
+def cpu_s(pid):
+    """Of all its threads that live, in seconds."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as f:
+            total += int(f.read().split()[0])
+    return total / 1e9
+
+
+def bench_idle(home, _):
+    """A daemon with a job far away, left alone."""
+    model = Model()
+    env = environment(f"{home}/idle", model, tools=False)
+    daemon = Daemon(env)
+    daemon.wait_ready()
+    time.sleep(5)       # the check of the file, and what else a start does
+    pid, seconds = daemon.proc.pid, 30
+    before, used = wakes(pid), cpu_s(pid)
+    time.sleep(seconds)
+    row("idle wakes", f"{(wakes(pid) - before) / seconds:.2f}", "/ s", "<= 2")
+    row("idle processor time", f"{(cpu_s(pid) - used) / seconds * 100:.3f}", "%", "<= 0.1")
+    daemon.close()
+    model.close()
+
+
 def stuck(*_):
     raise RuntimeError(f"nothing came of it within {STUCK_S} s")
 
@@ -391,7 +430,7 @@ def main():
         row("own time per turn, in memory", "-", "", f"skipped: no room in {SHM}")
     run(bench_growth, memory or disk, "in memory" if memory else "on disk")
     for bench in bench_telegram, bench_sessions, bench_mcp, bench_exec, bench_policy, bench_cancel, \
-            bench_dns, bench_store, bench_memory:
+            bench_dns, bench_store, bench_memory, bench_jobs, bench_idle:
         run(bench, disk, "on disk")
     if memory:
         run(bench_store, memory, "in memory")

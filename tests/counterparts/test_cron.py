@@ -7,7 +7,6 @@ must be explained by one of the documented rules: what a clock change does (each
 own way), and that a day field which begins with * counts as unrestricted.  The figures are printed.
 """
 
-import bisect
 import collections
 import datetime
 import json
@@ -16,42 +15,13 @@ import random
 import subprocess
 import zoneinfo
 
+from harness.reckoning import HOUR, UTC, Reckoning, offset, stamp
+
 HERE = pathlib.Path(__file__).resolve().parent
 ZONES = ["Australia/Lord_Howe", "America/Santiago", "Pacific/Apia", "Africa/Casablanca", "Europe/Berlin",
          "America/New_York", "Asia/Kolkata", "Europe/Dublin", "America/St_Johns", "Asia/Tehran"]
 SPANS = [(2010, 2012), (2024, 2030)]
 TRIPLES = 20000
-NAMES = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10,
-         "nov": 11, "dec": 12, "sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
-UTC = datetime.timezone.utc
-HOUR = 3600
-
-
-def stamp(*ymd):
-    return int(datetime.datetime(*ymd, tzinfo=UTC).timestamp())
-
-
-def offset(zone, at):
-    return int(zone.fromutc(datetime.datetime.fromtimestamp(at, UTC).replace(tzinfo=zone)).utcoffset().total_seconds())
-
-
-def changes(zone):
-    """Instants at which the offset changes, a little beyond the spans."""
-    out = []
-    for first, last in SPANS:
-        at, end = stamp(first - 1, 12, 1), stamp(last + 3, 2, 1)
-        before = offset(zone, at)
-        while at < end:
-            after = offset(zone, at + 6 * HOUR)
-            if after != before:
-                low, high = at, at + 6 * HOUR
-                while high - low > 1:
-                    mid = (low + high) // 2
-                    low, high = (mid, high) if offset(zone, mid) == before else (low, mid)
-                out.append(high)
-                before = after
-            at += 6 * HOUR
-    return out
 
 
 # --- expressions -----------------------------------------------------------------------------------
@@ -74,85 +44,6 @@ def expression(rng):
     return " ".join([field(rng, 0, 59, 0.1), field(rng, 0, 23, 0.25) if rng.random() < 0.6 else str(rng.randint(0, 4)),
                      field(rng, 1, 28, 0.75), field(rng, 1, 12, 0.85, ["jan", "MAR", "Oct", "dec"]),
                      field(rng, 0, 6, 0.7, ["sun", "MON", "Fri"])])
-
-
-def numbers(text, low, high):
-    out = set()
-    for item in text.lower().split(","):
-        span, _, step = item.partition("/")
-        first, _, last = span.partition("-")
-        if span == "*":
-            first, last = low, high
-        else:
-            first = NAMES.get(first, first)
-            last = NAMES.get(last, last) if last else (high if step else first)
-        out |= set(range(int(first), int(last) + 1, int(step or 1)))
-    return out
-
-
-class Reckoning:
-    """Our documented rules, day by day, over Python's zones."""
-
-    def __init__(self, zones):
-        self.zones, self.changes = zones, {name: changes(z) for name, z in zones.items()}
-
-    def near(self, name, at, reach):
-        all_ = self.changes[name]
-        i = bisect.bisect_left(all_, at - reach)
-        return i < len(all_) and all_[i] <= at + reach
-
-    def instant(self, name, wall):
-        """The first instant at which the clock shows wall or later."""
-        zone, at = self.zones[name], wall - 15 * HOUR
-        all_ = self.changes[name]
-        i = bisect.bisect_right(all_, at - 30 * HOUR)
-        at -= 30 * HOUR
-        while True:
-            until = all_[i] if i < len(all_) else at + 10 ** 9
-            got = max(wall - offset(zone, at), at)
-            if got < until:
-                return got
-            at, i = until, i + 1
-
-    def next(self, expr, name, start):
-        zone = self.zones[name]
-        f = expr.split()
-        minutes, hours = sorted(numbers(f[0], 0, 59)), sorted(numbers(f[1], 0, 23))
-        days, months = numbers(f[2], 1, 31), numbers(f[3], 1, 12)
-        weekdays = {d % 7 for d in numbers(f[4], 0, 6)}
-        both = f[2].startswith("*") or f[4].startswith("*")
-
-        def day_fits(day):
-            d, w = day.day in days, day.isoweekday() % 7 in weekdays
-            return day.month in months and ((d and w) if both else (d or w))
-
-        day = datetime.datetime.fromtimestamp(start + offset(zone, start), UTC).date() - datetime.timedelta(days=2)
-        for _ in range(366 * 30):
-            if day_fits(day):
-                base = stamp(day.year, day.month, day.day)
-                if len(hours) == 24:
-                    at = self.real(name, base, minutes, start)
-                else:
-                    at = min((t for t in (self.instant(name, base + h * HOUR + m * 60) for h in hours for m in minutes)
-                              if t > start), default=None)
-                    # What the clock had shown by then already is not due again.
-                if at is not None:
-                    return at
-            day += datetime.timedelta(days=1)
-        return None
-
-    def real(self, name, base, minutes, start):
-        """Of all hours: each real minute whose clock shows it, first and second pass alike."""
-        zone, wanted = self.zones[name], set(minutes)
-        at = max(start + 60 - start % 60, base - 15 * HOUR)
-        if at > base + 40 * HOUR:
-            return None
-        while at < base + 40 * HOUR:
-            wall = at + offset(zone, at)
-            if base <= wall < base + 24 * HOUR and wall // 60 % 60 in wanted:
-                return at
-            at += 60
-        return None
 
 
 # --- the programs -------------------------------------------------------------------------------------
@@ -191,7 +82,7 @@ def make_triples(all_changes):
 
 
 def test_zones_and_next_runs_agree_but_for_the_documented_rules(rig, gantry):
-    reckoning = Reckoning({name: zoneinfo.ZoneInfo(name) for name in ZONES})
+    reckoning = Reckoning({name: zoneinfo.ZoneInfo(name) for name in ZONES}, SPANS)
     older = {}
     hours = [at for first, last in SPANS for at in range(stamp(first, 1, 1), stamp(last + 1, 1, 1), 3 * HOUR)]
     for name, offsets in zip(ZONES, theirs(rig, [{"zone": name, "at": hours} for name in ZONES])):
