@@ -4,12 +4,14 @@ told; over restarts, sleep and clock changes.  Time is the seam's: a step instea
 """
 
 import json
+import re
 import struct
 import time
 
 import pytest
 
 from fakes.model import Reply, call
+from fakes.telegram import ALLOWED
 from harness.watch import Gate, SLOW
 
 pytestmark = pytest.mark.concurrency
@@ -363,6 +365,20 @@ def test_killed_at_any_point_of_firing_a_job_runs_once_or_is_reported(clock, mod
     assert told == sum(r[1] for r in rows if r[0] == "ok")
     assert died > count // 2
     print(what, "%d hours, %d deaths, %d requests:" % (count, died, len(asked)), {r[0]: r[1] for r in rows})
+
+
+def test_a_job_of_the_configuration_is_delivered_to_its_chat(bot, model):
+    bot.configure("cron:\n  enabled: true\n  timezone: Europe/Berlin\n  jobs:\n    - name: morning\n"
+                  "      schedule: '*/1 * * * *'\n      prompt: What is on?\n      session: ephemeral\n      timeout: 2m\n"
+                  "      deliver_to: {channel: telegram, chat_id: '%d'}\n" % ALLOWED)
+    model.answer(lambda request: Reply("Nothing is on."))
+    d = bot.run_clocked()
+    bot.step(61)
+    m = bot.wait_text("Nothing is on")
+    assert m.text.startswith("⏰ Scheduled morning (cron */1 * * * *):")
+    assert re.search(r"now: \w+day \d{4}-\d\d-\d\d \d\d:\d\d CES?T \(Europe/Berlin\)", json.dumps(model.last.messages))
+    assert not bot.of("sendChatAction")            # nobody waits, so nothing is shown of the work
+    bot.stop_gantry(d)
 
 
 # --- watches ------------------------------------------------------------------------------------------
