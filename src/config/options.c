@@ -331,7 +331,8 @@ const struct option options[] = {
 	{ "policy.destructive", NULL, OPT_WORD, .need = CONFIG_TOOLS, DEF("allow"),
 	  .words = "allow ask deny", AT(policy.destructive),
 	  .help = "What becomes of tools of MCP servers that no rule speaks of and that do not "
-		  "say of themselves that they destroy nothing (`destructiveHint`)." },
+		  "say of themselves that they destroy nothing (`destructiveHint`); of servers "
+		  "that are not `trusted`, all." },
 
 	{ "memory.enabled", "MEMORY_ENABLED", OPT_BOOL, .need = CONFIG_TOOLS,
 	  DEF2("true", "false"), AT(memory.enabled),

@@ -19,7 +19,7 @@ static void list(const struct tool_source *self, struct arena *a,
 			.schema = t->schema,
 			.server = t->server,
 			.tool = t->tool,
-			.destructive = t->destructive,
+			.destructive = t->destructive || !t->trusted,
 			.safe = t->trusted && (t->read_only || t->idempotent),
 			.source = self,
 		};
