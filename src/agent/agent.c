@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "config/zones.h"
 #include "os/clock.h"
+#include "os/log.h"
 
 #include <string.h>
 
@@ -66,13 +67,18 @@ void agent_close(struct agent *ag)
 	arena_free(&a);
 }
 
-struct snapshot *agent_snapshot_get(struct agent *ag)
+static struct snapshot *hold(struct agent *ag, struct snapshot *s)
 {
 	pthread_mutex_lock(&ag->lock);
-	struct snapshot *s = ag->now;
+	s = s ? s : ag->now;
 	s->refs++;
 	pthread_mutex_unlock(&ag->lock);
 	return s;
+}
+
+struct snapshot *agent_snapshot_get(struct agent *ag)
+{
+	return hold(ag, NULL);
 }
 
 void agent_snapshot_put(struct agent *ag, struct snapshot *s)
@@ -80,8 +86,42 @@ void agent_snapshot_put(struct agent *ag, struct snapshot *s)
 	pthread_mutex_lock(&ag->lock);
 	bool last = --s->refs == 0;
 	pthread_mutex_unlock(&ag->lock);
-	if (last)
+	if (!last)
+		return;
+	struct snapshot *base = s->base;
+	snapshot_free(s);
+	if (base)
+		agent_snapshot_put(ag, base);
+}
+
+/* From now on s is the current one, if old still is (NULL: in any case). */
+static bool replace(struct agent *ag, const struct snapshot *old, struct snapshot *s)
+{
+	pthread_mutex_lock(&ag->lock);
+	struct snapshot *was = ag->now;
+	bool fits = !old || was == old;
+	if (fits)
+		ag->now = s;
+	pthread_mutex_unlock(&ag->lock);
+	agent_snapshot_put(ag, fits ? was : s);
+	return fits;
+}
+
+int agent_persona_refresh(struct agent *ag, struct err *e)
+{
+	struct snapshot *old = agent_snapshot_get(ag), *s;
+	int rc = snapshot_new(&s, old->cfg, e);
+
+	if (rc == OK && str_eq(s->persona, old->persona)) {
 		snapshot_free(s);
+	} else if (rc == OK) {
+		size_t chars = s->persona.n;
+		s->base = hold(ag, old->base ? old->base : old);
+		if (replace(ag, old, s)) /* else it was read again by a reload */
+			log_info("persona.loaded", "chars=%zu", chars);
+	}
+	agent_snapshot_put(ag, old);
+	return rc;
 }
 
 int agent_reload_begin(struct agent_reload *r, const struct config *cfg, struct err *e)
@@ -102,11 +142,7 @@ void agent_reload_take(struct agent *ag, struct agent_reload *r, struct config *
 
 	r->fresh = NULL;
 	s->own = cfg;
-	pthread_mutex_lock(&ag->lock);
-	struct snapshot *old = ag->now;
-	ag->now = s;
-	pthread_mutex_unlock(&ag->lock);
-	agent_snapshot_put(ag, old);
+	(void)replace(ag, NULL, s);
 }
 
 void agent_perf_add(struct agent *ag, struct perf *p)

@@ -92,6 +92,7 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 		.tools = r->landing ? S("[]") : r->tools_json,
 		.finish = error ? S("") : str_of(finish_word(reply->finish)),
 		.error = error ? arena_dup(r->a, str_of(error)) : S(""),
+		.est_tokens = r->est_tokens,
 		.prompt_tokens = error ? -1 : reply->usage.prompt,
 		.completion_tokens = error ? -1 : reply->usage.completion,
 		.cached_tokens = error ? -1 : reply->usage.cached,
@@ -101,10 +102,10 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 	};
 }
 
-static void count_usage(struct run *r, const struct model_reply *reply, int64_t sent_est)
+static void count_usage(struct run *r, const struct model_reply *reply)
 {
 	const struct model_usage *u = &reply->usage;
-	int64_t prompt = u->prompt >= 0 ? u->prompt : sent_est;
+	int64_t prompt = u->prompt >= 0 ? u->prompt : r->est_tokens;
 	int64_t completion = u->completion >= 0 ? u->completion : text_tokens(reply->wire);
 
 	r->tokens += prompt + completion;
@@ -124,6 +125,7 @@ static int journal_step(struct run *r, const struct turn_step *step, struct err 
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (rc = run_tools_used(r, &tx, step->calls, step->calls_n, e)) < 0 ||
 	    (rc = store_turn_step(&tx, r->t->id, step, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
@@ -282,7 +284,7 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 	size_t rows_n, n;
 	int rc;
 
-	if ((rc = run_fit(r, ra, e)) < 0)
+	if ((rc = run_publish(r, e)) < 0 || (rc = run_fit(r, ra, e)) < 0)
 		return rc;
 	struct message *rows = rows_to_send(r, ra, &rows_n);
 	if ((rc = prompt_messages_with(ra, rows, rows_n, r->images, r->images_n, &msgs, &n,
@@ -293,7 +295,7 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 		.msgs = msgs,
 		.msgs_n = n,
 		.tools = r->tools,
-		.tools_n = r->landing ? 0 : r->set.n,
+		.tools_n = r->landing ? 0 : r->tools_n,
 		.stream = r->io && r->io->on_text,
 		.quirks = r->quirks,
 		.on_event = on_event,
@@ -312,7 +314,7 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 	}
 	if (rc < 0)
 		return rc;
-	count_usage(r, &reply, prompt_tokens(msgs, n) + r->set_tokens);
+	count_usage(r, &reply);
 	log_info("model.call", "round=%lld ms=%lld calls=%zu chars=%zu finish=%s",
 		 (long long)r->round + 1, (long long)ms, reply.calls_n, reply.text.n,
 		 finish_word(reply.finish));

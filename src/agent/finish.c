@@ -6,6 +6,7 @@
 #include "agent/run.h"
 #include "agent/scheduled.h"
 
+#include "agent/fold.h"
 #include "os/log.h"
 #include "os/wait.h"
 #include "store/outbox.h"
@@ -132,7 +133,8 @@ static int finish_once(struct run *r, struct err *e)
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
 	    (!text_silent(r->text) &&
 	     (rc = reply_row(r, &tx, "reply", with_notices(r), e)) < 0) ||
-	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0)
+	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0 ||
+	    (r->fold_to && (rc = fold_leave(&tx, &r->t->session, r->fold_to, e)) < 0))
 		return rc;
 	return store_commit(&tx, e);
 }

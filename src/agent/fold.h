@@ -10,14 +10,16 @@
 #ifndef AGENT_FOLD_H
 #define AGENT_FOLD_H
 
+#include "store/session.h"
 #include "store/system.h"
 
 #define FOLD_WHAT "fold"
 
 struct agent;
 
-/* Leave the row: what is older than to_seq is to be folded. */
-int fold_leave(struct tx *tx, str session_id, int64_t epoch, int64_t to_seq,
+/* Leave the row: what is older than to_seq is to be folded, if the session is still as it says
+ * (epoch and history_from_seq). */
+int fold_leave(struct tx *tx, const struct session *session, int64_t to_seq,
 	       struct err *e) MUSTUSE;
 
 /* The handler (see agent/system). */

@@ -13,6 +13,7 @@ struct snapshot {
 	struct arena arena;
 	const struct config *cfg;
 	struct config *own; /* cfg, when it is freed with the snapshot */
+	struct snapshot *base; /* whose cfg it is, when that is another's; counted */
 	str persona;
 	int refs; /* under agent.lock */
 };
@@ -40,10 +41,16 @@ struct agent {
 	int64_t perf_n;
 };
 
+/* Read the persona again, with the configuration in force; a failure leaves it as it was. */
+int agent_persona_refresh(struct agent *ag, struct err *e) MUSTUSE;
+
 struct snapshot *agent_snapshot_get(struct agent *ag);
 void agent_snapshot_put(struct agent *ag, struct snapshot *s);
 
 void agent_perf_add(struct agent *ag, struct perf *p); /* sets p->number */
 str agent_perf_text(struct agent *ag, struct arena *a);
+
+/* tokens.c: what a request of the conversation is made of, for /tokens. */
+str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *a);
 
 #endif

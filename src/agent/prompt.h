@@ -57,24 +57,4 @@ str prompt_words(struct arena *a, const struct message *m);
 /* The estimated tokens of the messages as they would be sent. */
 int64_t prompt_tokens(const struct model_msg *msgs, size_t n);
 
-/* The highest seq to collapse now, 0: none.  Batches: when more than most results are
- * whole, all but the last keep.  Results from fresh_from on were never sent: they stay. */
-int64_t prompt_collapse_at(const struct message *rows, size_t n, int64_t fresh_from,
-			   size_t most, size_t keep);
-
-/* The same of rows, as prompt_cut_at() counts them: what is collapsed counts as that. */
-int64_t prompt_rows_tokens(const struct message *rows, size_t n);
-
-struct prompt_budget {
-	int64_t fixed; /* estimated tokens beside the messages */
-	int64_t max_tokens, max_messages; /* of the whole; of finished turns */
-	int64_t max_turns; /* 0: none */
-};
-
-/* Where history has to begin so that the request fits: a seq at the start of a turn, 0 when
- * all fits.  It cuts to half of the budget, so that the next turns find their prefix again;
- * rows from current on belong to the running turn and stay. */
-int64_t prompt_cut_at(const struct message *rows, size_t n, int64_t current,
-		      const struct prompt_budget *budget);
-
 #endif

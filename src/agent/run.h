@@ -9,6 +9,7 @@
 
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "store/model_call.h"
 
 /* Why tools are withheld from the last request of a turn. */
 enum landing {
@@ -30,7 +31,10 @@ struct run {
 	struct arena *a; /* the turn's */
 
 	struct toolset set;
-	struct model_tool *tools;
+	struct model_tool *tools; /* those of it that are shown */
+	size_t tools_n;
+	const str *held; /* with tools.dynamic: the prefixes that are on */
+	size_t held_n;
 	int64_t set_tokens;
 	str tools_json;
 	str system;
@@ -49,6 +53,9 @@ struct run {
 
 	int64_t round; /* of the last assistant message */
 	int64_t tokens; /* used by this turn, as reported or estimated */
+	int64_t est_tokens; /* of the request that is about to be sent */
+	int64_t tokens_permille; /* how the model counts, against our estimates */
+	int64_t fold_to; /* the history is getting full: where it should begin; 0 not yet */
 	int64_t started_ms; /* monotonic */
 	enum landing landing;
 	bool nudged;
@@ -91,6 +98,11 @@ str run_result_wire(const struct run *r, struct arena *ra, const struct call *ca
 /* classify.c: a planned call that a classifier may decide: running when it said so, else a
  * person is to be asked, with its reason. */
 int run_classify(struct run *r, struct call *call, struct arena *ra, struct err *e) MUSTUSE;
+/* publish.c: the tools that the next request shows. */
+int run_publish(struct run *r, struct err *e) MUSTUSE;
+/* In the step's transaction: calls keep their prefixes on. */
+int run_tools_used(const struct run *r, struct tx *tx, const struct call *calls, size_t n,
+		   struct err *e) MUSTUSE;
 
 /* ask.c: one request; a step with calls is journaled, an answer is left in r. */
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e) MUSTUSE;

@@ -5,13 +5,13 @@
  */
 #include "agent/run.h"
 
+#include "agent/fit.h"
 #include "agent/fold.h"
 #include "agent/prompt.h"
 #include "os/log.h"
 #include "text/text.h"
 
-#define WHOLE_MOST 8 /* tool results kept whole before a batch collapses */
-#define WHOLE_KEEP 4
+#define IMAGE_TOKENS 1000 /* roughly what a picture counts for */
 
 static void mark(struct message *rows, size_t n, int64_t upto)
 {
@@ -43,7 +43,7 @@ static int cut(struct run *r, int64_t from, struct err *e)
 
 	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
 	    (rc = store_session_cut(&tx, r->t->session.id, from, e)) < 0 ||
-	    (rc = fold_leave(&tx, r->t->session.id, r->t->epoch, from, e)) < 0 ||
+	    (rc = fold_leave(&tx, &r->t->session, from, e)) < 0 ||
 	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
 	size_t drop = 0;
@@ -79,35 +79,47 @@ static int64_t fresh_from(const struct run *r)
 	return r->rows_n ? r->rows[0].seq : INT64_MAX;
 }
 
-int run_fit(struct run *r, struct arena *ra, struct err *e)
+/* What the settings, the model's window and its way of counting leave for a request. */
+static struct fit_budget budget_of(const struct run *r)
 {
 	const struct limits_cfg *l = &r->snap->cfg->limits;
-	struct prompt_budget b = {
-		.fixed = text_tokens(r->system) + r->set_tokens,
+	struct fit_budget b = {
+		.fixed = text_tokens(r->system) + r->set_tokens +
+			 (int64_t)r->images_n * IMAGE_TOKENS,
 		.max_tokens = l->history_max_tokens,
 		.max_messages = l->history_max_messages,
 		.max_turns = l->history_max_turns,
 	};
-	size_t n;
-	struct message *all = run_all_rows(r, ra, &n);
-	int rc;
 
 	if (r->quirks.context_window > 0 && r->quirks.context_window * 8 / 10 < b.max_tokens)
 		b.max_tokens = r->quirks.context_window * 8 / 10;
-	int64_t at = prompt_collapse_at(all, n, fresh_from(r), WHOLE_MOST, WHOLE_KEEP);
-	if (at && (rc = collapse(r, at, e)) < 0)
+	b.max_tokens = b.max_tokens * 1000 / r->tokens_permille;
+	return b;
+}
+
+int run_fit(struct run *r, struct arena *ra, struct err *e)
+{
+	struct fit_budget b = budget_of(r);
+	struct fit_plan plan;
+	size_t n;
+	struct message *all = run_all_rows(r, ra, &n);
+	int rc = fit_plan(ra, all, n, r->rows[0].seq, fresh_from(r), &b, &plan, e);
+
+	if (rc < 0)
 		return rc;
-	all = run_all_rows(r, ra, &n);
-	at = r->history_n ? prompt_cut_at(all, n, r->rows[0].seq, &b) : 0;
-	return at ? cut(r, at, e) : OK;
+	r->est_tokens = plan.tokens;
+	r->fold_to = plan.fold_to;
+	if (plan.collapse_upto && (rc = collapse(r, plan.collapse_upto, e)) < 0)
+		return rc;
+	return plan.cut_at && r->history_n ? cut(r, plan.cut_at, e) : OK;
 }
 
 static int cut_some(struct run *r, const struct message *all, size_t n, bool *changed,
 		    struct err *e)
 {
-	struct prompt_budget b = { .max_tokens = prompt_rows_tokens(all, n) - 1,
-				   .max_messages = INT64_MAX };
-	int64_t at = r->history_n ? prompt_cut_at(all, n, r->rows[0].seq, &b) : 0;
+	struct fit_budget b = { .max_tokens = fit_rows_tokens(all, n) - 1,
+				.max_messages = INT64_MAX };
+	int64_t at = r->history_n ? fit_cut_at(all, n, r->rows[0].seq, &b) : 0;
 
 	*changed = at != 0;
 	return at ? cut(r, at, e) : OK;
@@ -120,13 +132,13 @@ static int shrink_once(struct run *r, struct arena *ra, bool *changed, struct er
 	size_t n;
 	struct message *all = run_all_rows(r, ra, &n);
 	if (r->shrunk <= 1)
-		r->own_first = prompt_rows_tokens(r->rows, r->rows_n) >
-			       prompt_rows_tokens(r->history, r->history_n);
+		r->own_first = fit_rows_tokens(r->rows, r->rows_n) >
+			       fit_rows_tokens(r->history, r->history_n);
 	int64_t from = r->shrunk == 0 ? fresh_from(r) : INT64_MAX;
 
 	if (r->shrunk != 0 && (r->shrunk == 1) != r->own_first)
 		return cut_some(r, all, n, changed, e);
-	int64_t at = prompt_collapse_at(all, n, from, 0, 0);
+	int64_t at = fit_collapse_at(all, n, from, 0, 1);
 	*changed = at != 0;
 	return at ? collapse(r, at, e) : OK;
 }

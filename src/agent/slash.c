@@ -40,6 +40,7 @@ static void add_questions(struct buf *b, const struct ask *q)
 static str run_status(const struct ask *q);
 static str run_tools(const struct ask *q);
 static str run_perf(const struct ask *q);
+static str run_tokens(const struct ask *q);
 static str run_start(const struct ask *q);
 static str run_whoami(const struct ask *q);
 static str run_resend(const struct ask *q);
@@ -61,6 +62,7 @@ static const struct slash {
 	{ "cancel", ARGS_NONE, NULL, CONTROL_STOP, NULL },
 	{ "whoami", ARGS_NONE, run_whoami, 0, "who you are here: chat, user, session" },
 	{ "resend", ARGS_NONE, run_resend, 0, "send again what may not have arrived" },
+	{ "tokens", ARGS_NONE, run_tokens, 0, "where the tokens of a request go" },
 	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
 };
 
@@ -144,6 +146,11 @@ static str run_help(const struct ask *q)
 static str run_perf(const struct ask *q)
 {
 	return agent_perf_text(q->ag, q->a);
+}
+
+static str run_tokens(const struct ask *q)
+{
+	return agent_tokens_text(q->ag, q->channel, q->address, q->a);
 }
 
 static str run_start(const struct ask *q)

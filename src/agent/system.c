@@ -5,9 +5,11 @@
  */
 #include "agent/system.h"
 
+#include "agent/consolidate.h"
 #include "agent/fold.h"
 #include "agent/watch.h"
 #include "store/watch.h"
+#include "agent/self_notes.h"
 
 static const struct handler {
 	const char *what;
@@ -16,6 +18,8 @@ static const struct handler {
 } table[] = {
 	{ FOLD_WHAT, fold_run },
 	{ WATCH_WHAT, watch_run },
+	{ CONSOLIDATE_WHAT, consolidate_run },
+	{ SYSTEM_RENEW, self_notes_renew },
 };
 
 int agent_system_run(struct agent *ag, const struct system_row *row, const struct cancel *c,

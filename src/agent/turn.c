@@ -42,28 +42,6 @@ int agent_turn_begin(struct agent *ag, struct tx *tx, const struct turn *t,
 	return rc < 0 ? rc : store_memory_used(tx, t->id, about.ids, about.n, e);
 }
 
-static void tools_of(struct run *r)
-{
-	struct buf json = buf_in(r->a, 16u << 20);
-
-	tools_snapshot(r->ag->opt.tools, r->a, &r->set);
-	r->set_tokens = toolset_tokens(&r->set);
-	r->tools = NEWN(r->a, struct model_tool, r->set.n + 1);
-	buf_addc(&json, '[');
-	for (size_t i = 0; i < r->set.n; i++) {
-		const struct tool_spec *s = &r->set.v[i];
-		r->tools[i] = (struct model_tool){ s->name, s->description, s->schema };
-		buf_add(&json, i ? S(",{") : S("{"));
-		buf_json_member(&json, "name", s->name);
-		buf_json_member(&json, "description", s->description);
-		buf_json_key(&json, "parameters");
-		buf_add(&json, s->schema);
-		buf_addc(&json, '}');
-	}
-	buf_addc(&json, ']');
-	r->tools_json = buf_str(&json);
-}
-
 /* How long a turn waits for servers in their first handshake.  A person in a chat is not kept
  * waiting by one that stays silent: its known tools are listed anyway, and the next turn sees
  * new ones.  A single prompt has no next turn. */
@@ -126,12 +104,16 @@ static int prepare(struct run *r, struct err *e)
 		if (rc < 0 && (rc != E_TIMEOUT || cancel_reason(r->token) != CANCEL_NONE))
 			return rc;
 	}
-	tools_of(r);
+	tools_snapshot(ag->opt.tools, r->a, &r->set);
+	if ((rc = run_publish(r, e)) < 0)
+		return rc;
 	if ((rc = recall_from_server(r, e)) < 0 || (rc = load_past(r, &r->t->session, e)) < 0)
 		return rc;
 	r->issuer = model_issuer(ag->opt.model);
 	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,
 			      &r->quirks.context_window, e);
+	if (rc == OK)
+		rc = store_tokens_permille(ag->opt.store, r->issuer, &r->tokens_permille, e);
 	return rc < 0 ? rc : run_images(r, e);
 }
 

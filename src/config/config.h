@@ -48,7 +48,7 @@ struct agent_cfg {
 	str persona_dir; /* env mode's *.md directory, "" none */
 	struct str_list prompt_files; /* file mode's system_prompt_files */
 	str workspace;
-	bool stream_replies;
+	bool stream_replies, self_notes, dynamic_tools;
 	str tool_trace; /* compact, full, off */
 };
 

@@ -118,6 +118,10 @@ const struct option options[] = {
 	{ "agent.tool_trace", "TOOL_TRACE", OPT_WORD, OPT_RELOAD, CONFIG_MODEL, DEF("compact"),
 	  .words = "compact full off", AT(agent.tool_trace),
 	  .help = "Lines about tool calls while a turn runs." },
+	{ "agent.self_notes", "SELF_NOTES_ENABLED", OPT_BOOL, .need = CONFIG_MODEL,
+	  DEF("false"), AT(agent.self_notes),
+	  .help = "The agent may keep notes on how to be with you in `SELF.md` of the persona "
+		  "directory, where that can be written." },
 	{ "agent.show_thinking", "SHOW_THINKING", OPT_BOOL, OPT_LATER, CONFIG_MODEL,
 	  DEF("false"), .help = "Show the model's reasoning." },
 
@@ -203,8 +207,10 @@ const struct option options[] = {
 	  DEF("0"), RANGE(0, INT64_MAX), AT(limits.tool_schema_max_tokens),
 	  .help = "Refuse to start when the tools' schemas are estimated above this; 0: only "
 		  "log the estimate." },
-	{ "tools.dynamic", NULL, OPT_BOOL, OPT_LATER, CONFIG_TOOLS, DEF("false"),
-	  .help = "Show tools to the model only once it asked for their server." },
+	{ "tools.dynamic", NULL, OPT_BOOL, .need = CONFIG_TOOLS, DEF("false"),
+	  AT(agent.dynamic_tools),
+	  .help = "Show the tools of servers to the model only once it asked for their prefix "
+		  "with `tools_enable`." },
 	{ "tools.filesystem.enabled", NULL, OPT_BOOL, .need = CONFIG_TOOLS, DEF2(NULL, "true"),
 	  AT(fs.enabled), .help = "read_file, write_file, edit_file and list_dir. Env mode: `fs` in "
 				  "`TOOLS`." },
@@ -341,8 +347,8 @@ const struct option options[] = {
 	  DEF("builtin"), AT(memory.backend),
 	  .help = "`builtin`, or `mcp:` and the name of a server, whose memory_store, "
 		  "memory_recall and memory_forget are used instead." },
-	{ "memory.consolidate_minutes", "MEMORY_CONSOLIDATE_MINUTES", OPT_INT, OPT_LATER,
-	  CONFIG_TOOLS, DEF("30"), RANGE(0, 1000000),
+	{ "memory.consolidate_minutes", "MEMORY_CONSOLIDATE_MINUTES", OPT_INT,
+	  .need = CONFIG_TOOLS, DEF("30"), RANGE(0, 1000000), AT(memory.consolidate_minutes),
 	  .help = "How often memory is tidied up; 0: never." },
 
 	{ "cron.enabled", "CRON_ENABLED", OPT_BOOL, .need = CONFIG_TOOLS,
@@ -375,7 +381,6 @@ const char *const options_foreign[] = { "DISCORD_BOT_TOKEN",
 					"HISTORY_STRIP_FILLERS",
 					"MCP_ENABLE_FORCE",
 					"TOOLS_ENABLED",
-					"SELF_NOTES_ENABLED",
 					"SPARK_QTY",
 					"SPARK_START_HOUR",
 					"SPARK_END_HOUR",

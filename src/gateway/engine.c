@@ -4,6 +4,7 @@
  */
 #include "gateway/engine.h"
 
+#include "agent/self_notes.h"
 #include "config/confine.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -124,6 +125,8 @@ static int open_tools(struct engine *g, struct err *e)
 		.memory = &g->cfg->memory,
 		.web = &g->cfg->web,
 		.http = &g->cfg->http,
+		.dynamic = g->cfg->agent.dynamic_tools,
+		.self_path = self_notes_path(&g->arena, g->cfg),
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.cron = &g->cfg->cron,

@@ -308,6 +308,8 @@ static void *clock_main(void *arg)
 		} else if (beats % TIDY_BEATS == 0) {
 			rc = tidy(d, &e);
 		}
+		if (rc == OK)
+			rc = work_schedule(d->g, &d->deliver, &e);
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 			(void)survive(d, "clock", &e, rc, &d->deliver);
 		while (clock_mono_ms() < next) {

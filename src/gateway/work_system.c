@@ -1,13 +1,17 @@
 /*
  * One system row: claimed, done, and whatever became of it written down.
  */
+#include "agent/consolidate.h"
 #include "agent/system.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/wait.h"
+#include "store/state.h"
 
 #define ROOM_LOOK_MS 5000
+#define MINUTE_MS 60000
+#define CONSOLIDATION "consolidation" /* the heartbeat that says when it was last due */
 
 static int claim(struct engine *g, const struct cancel *c, struct arena *a,
 		 struct system_row *row, struct err *e)
@@ -86,4 +90,30 @@ int work_system(struct engine *g, const struct cancel *c, struct err *e)
 		 STRF(log_q(&a, row.what)), STRF(log_q(&a, row.key)), row.attempts,
 		 STRF(log_q(&a, str_of(why.msg))));
 	return settle(g, &row, rc == E_NOENT ? OUTCOME_UNKNOWN : OUTCOME_RETRY, why.msg, c, e);
+}
+
+int work_schedule(struct engine *g, const struct cancel *c, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	const struct memory_cfg *m = &g->cfg->memory;
+	int64_t last = 0, now = clock_now_ms(), each = m->consolidate_minutes * MINUTE_MS;
+
+	if (!m->enabled || memory_server(m).n || each <= 0)
+		return OK;
+	int rc = store_heartbeat_get(g->store, S(CONSOLIDATION), &last, e);
+	if (rc < 0 && rc != E_NOENT)
+		return rc;
+	bool due = rc == OK && now - last >= each;
+	if (rc == OK && !due && last <= now) /* else the clock was set back */
+		return OK;
+	if ((rc = store_begin(&tx, g->store, c, e)) < 0 ||
+	    (rc = store_heartbeat(&tx, S(CONSOLIDATION), S(""), e)) < 0 ||
+	    (due &&
+	     (rc = store_system_add(&tx, &(struct system_new){ .what = S(CONSOLIDATE_WHAT) },
+				    e)) < 0) ||
+	    (rc = store_commit(&tx, e)) < 0)
+		return rc;
+	if (due)
+		bell_ring(&g->system);
+	return OK;
 }

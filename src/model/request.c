@@ -372,10 +372,11 @@ int request_write(struct request *out, struct arena *a, const struct model_cfg *
 		return err_set(e, E_INVAL, "a request without messages");
 	buf_add(&w.b, S("{"));
 	buf_json_member(&w.b, "model", cfg->name);
+	/* What never changes comes first: the next request then begins as this one does. */
+	write_parameters(&w, &stream);
+	write_tools(&w);
 	if ((rc = write_messages(&w, e)) < 0)
 		return rc;
-	write_tools(&w);
-	write_parameters(&w, &stream);
 	buf_add(&w.b, S("}"));
 	if (w.b.full)
 		return err_set(e, E_LIMIT, "request over %zu bytes", REQUEST_MAX);

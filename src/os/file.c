@@ -153,6 +153,28 @@ int file_write_atomic(const char *path, str content, unsigned mode, struct err *
 	return rc;
 }
 
+int file_append(const char *path, str content, size_t max, unsigned mode, struct err *e)
+{
+	SCOPED(fd_drop)
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		      (mode_t)mode);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_sys(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, E_INVAL, "%s: not a regular file", path);
+	if (content.n > max || (uint64_t)st.st_size > max - content.n)
+		return err_set(e, E_LIMIT, "%s: more than %zu bytes", path, max);
+	ssize_t n = write(fd, content.p, content.n);
+	if (n >= 0 && (size_t)n < content.n) {
+		/* A piece of it is worse than nothing. */
+		(void)!ftruncate(fd, st.st_size);
+		return err_set(e, E_FULL, "%s: no room", path);
+	}
+	return n < 0 || fsync(fd) != 0 ? err_sys(e, "%s", path) : OK;
+}
+
 int file_create(const char *path, str content, unsigned mode, struct err *e)
 {
 	SCOPED(fd_drop)

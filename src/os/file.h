@@ -25,6 +25,11 @@ int file_read(str *out, struct arena *a, const char *path, size_t max, struct er
 /* Write through a temporary file in the same directory, fsync and rename. */
 int file_write_atomic(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
 
+/* Add content to the end of the regular file at path (made with mode when absent; no link is
+ * followed) in one piece, and fsync.  E_LIMIT: it would have more than max bytes. */
+int file_append(const char *path, str content, size_t max, unsigned mode,
+		struct err *e) MUSTUSE;
+
 /* Create path with mode only if nothing is there: OK, or E_BUSY when something is. */
 int file_create(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
 

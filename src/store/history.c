@@ -279,3 +279,20 @@ int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto, st
 		      "AND seq BETWEEN ?2 AND ?3 AND role <> 'assistant' AND collapsed = 0",
 		      DB_ARGS(db_text(session_id), db_i64(from), db_i64(upto)), NULL, e);
 }
+
+int store_collapse_old(struct tx *tx, str session_id, int64_t from, int64_t keep, struct err *e)
+{
+	int64_t upto = 0;
+	int rc = db_number(
+		tx_db(tx),
+		"SELECT seq FROM turn_messages WHERE session_id = ?1 AND seq >= ?2 "
+		"AND role = 'tool' AND role <> 'assistant' AND collapsed = 0 "
+		"AND seq < coalesce((SELECT first_seq FROM turns WHERE session_id = ?1 "
+		"AND state IN ('ready', 'running', 'parked') AND first_seq > 0), 1 << 62) "
+		"ORDER BY seq DESC LIMIT 1 OFFSET ?3",
+		DB_ARGS(db_text(session_id), db_i64(from), db_i64(keep)), &upto, e);
+
+	if (rc == E_NOENT)
+		return OK;
+	return rc < 0 ? rc : store_collapse(tx, session_id, from, upto, e);
+}

@@ -3,6 +3,7 @@
  * in the transaction that records them.
  */
 #include "store/rows.h"
+#include "store/system.h"
 
 #define BUSY_NOTICE                                                                            \
 	"Still working on what came before; your messages wait their turn. /stop ends it and " \
@@ -309,6 +310,8 @@ int store_control(struct tx *tx, enum control what, str channel, str address, st
 			    DB_ARGS(db_text(session.id)), &effect.dropped, e);
 	if (rc == OK && what == CONTROL_NEW)
 		rc = new_epoch(db, session.id, e);
+	if (rc == OK && what == CONTROL_NEW)
+		rc = store_system_add(tx, &(struct system_new){ .what = S(SYSTEM_RENEW) }, e);
 	if (rc == OK)
 		*out = effect;
 	return rc;

@@ -89,7 +89,8 @@ int store_cursor_get(struct store *s, str key, int64_t *value, struct err *e) MU
 
 /* Control words take effect in the transaction that recorded them: the session's unfinished
  * turn is marked cancel_requested (a parked one becomes ready, so that a worker ends it), its
- * ready rows are dropped; CONTROL_NEW also bumps the epoch and clears the summary.  dedupe as
+ * ready rows are dropped; CONTROL_NEW also bumps the epoch, clears the summary and leaves a
+ * system row (SYSTEM_RENEW).  dedupe as
  * above: out->seen tells a repeated event, then nothing is done.  An unknown session is fine. */
 enum control { CONTROL_STOP, CONTROL_NEW };
 

@@ -133,18 +133,8 @@ int store_messages(struct store *s, str session_id, int64_t after_seq, int64_t l
 int store_collapse(struct tx *tx, str session_id, int64_t from, int64_t upto,
 		   struct err *e) MUSTUSE;
 
-/* One model request: what is not derivable from the rows above. */
-struct model_row {
-	int64_t round, attempt;
-	str issuer;
-	str params; /* JSON: stream, max_tokens, ... */
-	str system; /* the system message as sent */
-	str tools; /* the tools array as sent, JSON; stored once per content */
-	str finish, error;
-	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
-	int64_t first_token_ms, total_ms, started_at_ms;
-};
-int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
-		     struct err *e) MUSTUSE;
+/* Mark all of the session's finished turns from a seq on but the last keep whole results. */
+int store_collapse_old(struct tx *tx, str session_id, int64_t from, int64_t keep,
+		       struct err *e) MUSTUSE;
 
 #endif

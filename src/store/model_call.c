@@ -35,14 +35,15 @@ static int insert(struct tx *tx, str turn_id, const struct model_row *row, int64
 		"INSERT INTO model_calls (turn_id, round, attempt, issuer, params, "
 		"system_part, "
 		"tools_part, finish, error, prompt_tokens, completion_tokens, cached_tokens, "
-		"first_token_ms, total_ms, started_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-		"?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+		"first_token_ms, total_ms, started_at_ms, est_tokens) VALUES (?1, ?2, ?3, ?4, "
+		"?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 		DB_ARGS(db_text(turn_id), db_i64(row->round), db_i64(row->attempt),
 			db_text(row->issuer), db_text(row->params), db_i64(system),
 			db_i64(tools), db_text(row->finish), db_text(row->error),
 			known(row->prompt_tokens), known(row->completion_tokens),
 			known(row->cached_tokens), db_i64(row->first_token_ms),
-			db_i64(row->total_ms), db_i64(row->started_at_ms)),
+			db_i64(row->total_ms), db_i64(row->started_at_ms),
+			db_when(row->est_tokens > 0, db_i64(row->est_tokens))),
 		NULL, e);
 }
 
@@ -74,4 +75,52 @@ int store_model_call(struct tx *tx, str turn_id, const struct model_row *row, st
 	if (rc == OK)
 		rc = count_tokens(tx, turn_id, row, e);
 	return rc == OK ? usage_model_call(tx, row, e) : rc;
+}
+
+int store_turn_last(struct store *s, str session_id, struct arena *a, struct turn_cost *out,
+		    struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(
+			&r, reader.db,
+			"SELECT t.id, t.finished_at_ms IS NULL, "
+			"coalesce(c.prompt_tokens, -1), coalesce(c.completion_tokens, -1), "
+			"coalesce(c.cached_tokens, -1) FROM turns t "
+			"LEFT JOIN model_calls c ON c.turn_id = t.id AND c.error = '' "
+			"WHERE t.rowid = (SELECT max(rowid) FROM turns "
+			"WHERE session_id = ?1) ORDER BY c.round DESC, c.attempt DESC LIMIT 1",
+			DB_ARGS(db_text(session_id)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return err_set(e, E_NOENT, "no turn yet");
+	*out = (struct turn_cost){
+		.turn_id = rows_text(&r, 0, a),
+		.open = rows_i64(&r, 1) != 0,
+		.prompt_tokens = rows_i64(&r, 2),
+		.completion_tokens = rows_i64(&r, 3),
+		.cached_tokens = rows_i64(&r, 4),
+	};
+	return OK;
+}
+
+int store_tokens_permille(struct store *s, str issuer, int64_t *permille, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc
+		      : db_number(r.db,
+				  "SELECT max(500, min(4000, coalesce(sum(prompt_tokens) * "
+				  "1000 / "
+				  "sum(est_tokens), 1000))) FROM model_calls "
+				  "WHERE id > (SELECT max(id) FROM model_calls) - 64 "
+				  "AND issuer = ?1 AND prompt_tokens > 0 AND est_tokens > 0",
+				  DB_ARGS(db_text(issuer)), permille, e);
 }

@@ -7,6 +7,7 @@
 #include "store/approval.h"
 #include "store/inbox.h"
 #include "store/internal.h"
+#include "store/model_call.h"
 #include "store/outbox.h"
 #include "store/state.h"
 #include "store/turn.h"

@@ -383,6 +383,26 @@ static const char inbox_fetch[] =
 static const char heartbeat_trouble[] =
 	"ALTER TABLE heartbeats ADD COLUMN trouble TEXT NOT NULL DEFAULT '';\n";
 
+static const char tool_holds[] =
+	"CREATE TABLE tool_holds (\n"
+	"\tsession_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,\n"
+	"\tprefix TEXT NOT NULL,\n"
+	"\tidle_ms INTEGER NOT NULL,\n"
+	"\tused_at_ms INTEGER NOT NULL,\n"
+	"\tPRIMARY KEY (session_id, prefix)\n"
+	") STRICT, WITHOUT ROWID;\n";
+
+static const char consolidated[] =
+	"CREATE TABLE consolidated (\n"
+	"\tsource TEXT NOT NULL CHECK (source IN ('episode', 'summary')),\n"
+	"\tkey TEXT NOT NULL,\n"
+	"\tmark TEXT NOT NULL,\n"
+	"\tdone INTEGER NOT NULL CHECK (done IN (0, 1)),\n"
+	"\tattempts INTEGER NOT NULL,\n"
+	"\tat_ms INTEGER NOT NULL,\n"
+	"\tPRIMARY KEY (source, key)\n"
+	") STRICT, WITHOUT ROWID;\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
@@ -392,6 +412,8 @@ static const struct migration migrations[] = {
 	{ 6, "jobs", schema_jobs },
 	{ 7, "memory", schema_memory },
 	{ 8, "watches", schema_watches },
+	{ 9, "tool_holds", tool_holds },
+	{ 10, "consolidated", consolidated },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -15,6 +15,8 @@
 
 #include "store/store.h"
 
+#define SYSTEM_RENEW "renew" /* somewhere a conversation began afresh */
+
 struct system_new {
 	str what; /* a word of the table in agent/system.c */
 	str key; /* what it is about: a session, a watch; "" there is only one */

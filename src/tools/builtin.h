@@ -15,6 +15,7 @@
 struct tool_env {
 	const struct tools_opt *opt;
 	struct beneath files; /* what the file tools may touch */
+	const struct tools *tools;
 	const struct tool_ctx *ctx; /* of the call; NULL outside of turns */
 	struct http_pool *web; /* for web_fetch, NULL none */
 };
@@ -30,11 +31,25 @@ struct tool {
 		   struct tool_result *out, const struct cancel *c, struct err *e);
 };
 
-extern const struct tool tool_read_file, tool_write_file, tool_list_dir, tool_exec;
-extern const struct tool tool_web_fetch, tool_edit_file;
-extern const struct tool tool_watch_add, tool_watch_list, tool_watch_cancel;
-extern const struct tool tool_cron_schedule, tool_cron_list, tool_cron_cancel;
-extern const struct tool tool_memory_store, tool_memory_recall, tool_memory_forget;
+#define TOOL_SELF_MAX 4096 /* bytes of the notes of self_note */
+
+extern const struct tool tool_read_file;
+extern const struct tool tool_write_file;
+extern const struct tool tool_list_dir;
+extern const struct tool tool_exec;
+extern const struct tool tool_web_fetch;
+extern const struct tool tool_edit_file;
+extern const struct tool tool_watch_add;
+extern const struct tool tool_watch_list;
+extern const struct tool tool_watch_cancel;
+extern const struct tool tool_cron_schedule;
+extern const struct tool tool_cron_list;
+extern const struct tool tool_cron_cancel;
+extern const struct tool tool_memory_store;
+extern const struct tool tool_memory_recall;
+extern const struct tool tool_memory_forget;
+extern const struct tool tool_self_note;
+extern const struct tool tool_tools_enable;
 
 /* The built-in tools as a source: env is borrowed for its life. */
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env);

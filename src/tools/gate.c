@@ -90,6 +90,12 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 		return close_call(call, CALL_FAILED, "unknown",
 				  arena_fmt(a, "error: %.*s", STRF(hint)));
 	}
+	if (set->off && set->off[spec - set->v])
+		return close_call(call, CALL_FAILED, "off",
+				  arena_fmt(a,
+					    "error: %.*s is switched off; call tools_enable "
+					    "with its prefix first, then call it again",
+					    STRF(spec->name)));
 	if (check_args(call, a, &why) < 0)
 		return close_call(call, CALL_FAILED, "invalid",
 				  arena_fmt(a,

@@ -27,6 +27,7 @@ struct tool_spec {
 struct toolset {
 	const struct tool_spec *v; /* sorted by name */
 	size_t n;
+	const bool *off; /* one each: there, and not to be called yet; NULL: all are on */
 };
 
 struct tool_ctx {

@@ -4,6 +4,7 @@
 #include "config/confine.h"
 #include "os/http.h"
 #include "tools/builtin.h"
+#include "tools/dynamic.h"
 #include "tools/gate.h"
 
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 	t->opt = *opt;
 	t->env.opt = &t->opt;
 	t->env.web = web;
+	t->env.tools = t;
 	t->env.files = (struct beneath){
 		.roots = &t->opt.workspace,
 		.n = t->opt.workspace.n > 0,
@@ -129,6 +131,9 @@ void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out)
 		if (n == 0 || !str_eq(l.v[i].name, l.v[n - 1].name))
 			l.v[n++] = l.v[i];
 	*out = (struct toolset){ .v = l.v, .n = n };
+	for (size_t i = 0; t->opt.dynamic && i < n; i++)
+		if (str_eq(l.v[i].name, str_of(tool_tools_enable.name)))
+			l.v[i].description = dynamic_index(out, a);
 }
 
 str tools_sandbox_text(const struct tools *t, struct arena *a)

@@ -26,6 +26,8 @@ struct tools_opt {
 	const struct memory_cfg *memory; /* NULL: off */
 	const struct web_cfg *web; /* NULL: no web_fetch; else http too */
 	const struct http_cfg *http; /* of it the CA file counts; web_fetch uses no proxy */
+	bool dynamic; /* tools are off until tools_enable (needs store) */
+	str self_path; /* where self_note keeps its notes; "" it is off */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	const struct cron_cfg *cron; /* NULL: no schedules */
@@ -77,7 +79,7 @@ const struct tool_spec *toolset_find(const struct toolset *set, str name, struct
 /* The gate, part one, for one call of the model's: resolve call->requested, check that
  * call->args is a JSON object ("" and null become {}, what is none becomes {} beside the
  * error), decide by policy and by what was granted for good.  Fills call->name, args, safe,
- * decision (allow, ask, granted, deny, unknown, invalid), rule, decider and state: PLANNED (must ask first), RUNNING (go), or
+ * decision (allow, ask, granted, deny, unknown, invalid, off), rule, decider and state: PLANNED (must ask first), RUNNING (go), or
  * DENIED/FAILED with a result; then NULL is returned. */
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a);

@@ -8,7 +8,9 @@
  * One `name value unit` line each; on tmpfs the figures are the program's own time.  The
  * second form only fills DIRECTORY/gantry.db: every table that a turn with a tool call fills.
  */
-#include "model/model.h"
+#include "agent/fit.h"
+#include "agent/prompt.h"
+#include "model/request.h"
 #include "os/clock.h"
 #include "store/inbox.h"
 #include "store/outbox.h"
@@ -26,6 +28,7 @@ enum step {
 	STEP_INBOX,
 	STEP_CLAIM,
 	STEP_HISTORY,
+	STEP_PROMPT,
 	STEP_CALLS,
 	STEP_RESULT,
 	STEP_FINISH,
@@ -34,9 +37,9 @@ enum step {
 };
 
 static const char *const step_names[] = {
-	[STEP_INBOX] = "inbox",  [STEP_CLAIM] = "claim",   [STEP_HISTORY] = "history",
-	[STEP_CALLS] = "calls",  [STEP_RESULT] = "result", [STEP_FINISH] = "finish",
-	[STEP_SEND] = "deliver",
+	[STEP_INBOX] = "inbox",   [STEP_CLAIM] = "claim",  [STEP_HISTORY] = "history",
+	[STEP_PROMPT] = "prompt", [STEP_CALLS] = "calls",  [STEP_RESULT] = "result",
+	[STEP_FINISH] = "finish", [STEP_SEND] = "deliver",
 };
 
 struct bench {
@@ -148,6 +151,33 @@ static void deliver(struct bench *b, struct arena *a)
 	must(b, store_piece_end(&b->tx, p.id, PIECE_SENT, S("1"), S(""), 0, &b->e));
 }
 
+/* The whole request of the turn that was claimed: rows, what fits of them, messages, JSON. */
+static void prompt(struct bench *b, struct arena *a)
+{
+	const struct fit_budget budget = { .max_tokens = 128000, .max_messages = HISTORY };
+	const struct model_cfg cfg = { .name = S("m") };
+	struct model_req req = { .system = S("You are Tim.") };
+	struct message *past, *own, *all;
+	struct model_msg *msgs;
+	struct call *made;
+	size_t past_n, own_n, made_n;
+	struct fit_plan plan;
+	struct request out;
+
+	must(b, store_history(b->s, &b->t.session, HISTORY, a, &past, &past_n, &b->e));
+	must(b, store_turn_load(b->s, b->t.id, a, &own, &own_n, &made, &made_n, &b->e));
+	all = NEWN(a, struct message, past_n + own_n);
+	for (size_t i = 0; i < past_n + own_n; i++)
+		all[i] = i < past_n ? past[i] : own[i - past_n];
+	prompt_read(a, all, past_n);
+	must(b,
+	     fit_plan(a, all, past_n + own_n, own[0].seq, own[0].seq, &budget, &plan, &b->e));
+	must(b, prompt_messages(a, all, past_n + own_n, &msgs, &req.msgs_n, &b->e));
+	req.msgs = msgs;
+	must(b, request_write(&out, a, &cfg, S("http://m|m1"), false, &req,
+			      &(struct model_quirks){ 0 }, &b->e));
+}
+
 /* One turn, each step a commit as in life; took[step] in microseconds. */
 static void turn(struct bench *b, int64_t *took)
 {
@@ -159,6 +189,8 @@ static void turn(struct bench *b, int64_t *took)
 		int64_t began = clock_mono_us();
 		if (i == STEP_HISTORY) {
 			must(b, store_history(b->s, &b->t.session, HISTORY, &a, &m, &n, &b->e));
+		} else if (i == STEP_PROMPT) {
+			prompt(b, &a);
 		} else {
 			begin(b);
 			if (i == STEP_INBOX)

@@ -304,12 +304,12 @@ def test_an_empty_answer_is_retried_once_then_said(gantry, model, text):
 def test_old_tool_results_collapse_and_requests_stay_valid(gantry, model, mcp):
     mcp.add("srv", tools=["big"])
     for n in range(14):
-        model.reply(calls=[call("srv__big", n=3000 + n, char="x")])
+        model.reply(calls=[call("srv__big", n=6000 + n, char="x")])
         model.reply("turn %d" % n)
     gantry.talk(*["go %d" % n for n in range(14)])
     last = [m["content"] for m in model.last.messages if m["role"] == "tool"]
-    assert sum(len(x) for x in last) < 14 * 3000
-    assert any("[tool srv__big: 3000 chars, truncated]" in x for x in last), last[0][:100]
+    assert sum(len(x) for x in last) < 14 * 6000
+    assert any("[tool srv__big: 6000 chars, truncated]" in x for x in last), last[0][:100]
 
 
 def test_history_is_cut_in_whole_groups(gantry, model, mcp):

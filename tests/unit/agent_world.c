@@ -31,6 +31,9 @@ static void list(const struct tool_source *self, struct arena *a,
 			.source = self,
 			.impl = names[i],
 		};
+		str word = arena_fmt(a, " %s ", names[i]);
+		if (k->only && !str_has(str_of(k->only), word))
+			continue;
 		if (!k->none && (!k->without || strcmp(k->without, names[i])))
 			add(arg, &spec);
 	}

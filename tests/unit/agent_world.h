@@ -31,6 +31,7 @@ struct agent_world {
 	struct tools *tools;
 	struct tool_source source;
 	const char *without; /* a tool that is not there */
+	const char *only; /* NULL all; " echo look ": these alone */
 	bool unsafe; /* "look" is no longer safe */
 	bool none; /* no tool is there */
 	struct agent *agent;

@@ -28,10 +28,12 @@ static int64_t rows(struct agent_world *k)
 /* Leave a row for the only session, as a turn would. */
 static void leave(struct agent_world *k, int64_t epoch, int64_t to)
 {
-	struct tx tx = world_begin(k->w);
+	struct session s;
 
-	ok(k->w,
-	   fold_leave(&tx, world_text(k->w, "SELECT id FROM sessions"), epoch, to, &k->w->e));
+	ok(k->w, store_session_find(k->w->s, S("test"), S("1"), &k->w->a, &s, &k->w->e));
+	s.epoch = epoch;
+	struct tx tx = world_begin(k->w);
+	ok(k->w, fold_leave(&tx, &s, to, &k->w->e));
 	world_commit(k->w, &tx);
 }
 
@@ -189,6 +191,24 @@ static void a_long_past_is_folded_in_parts(void **state)
 	aw_has(aw_request(k, -1), "Summary so far:\\none\\n");
 }
 
+static void old_results_collapse_where_the_prompt_begins_anew_anyway(void **state)
+{
+	struct agent_world *k = *state;
+
+	for (int i = 0; i < 7; i++) /* results are 3, 7, 11, 15, ... */
+		world_turn(k->w, "1", "hi", 1);
+	(void)world_add(k->w, "1", "now");
+	struct turn t = world_claim(k->w);
+	world_step(k->w, &t, 1, (struct call[]){ world_call(1, 1, CALL_RUNNING, false) }, 1);
+	leave(k, 1, 5);
+	aw_says(k, "t:Facts");
+	ok(k->w, run(k));
+	assert_string_equal("5 7 9 11", world_text(k->w, "SELECT group_concat(seq, ' ') FROM "
+							 "(SELECT seq FROM turn_messages WHERE "
+							 "collapsed ORDER BY seq)")
+						.p);
+}
+
 static void an_endless_summary_is_cut(void **state)
 {
 	struct agent_world *k = *state;
@@ -223,6 +243,7 @@ int main(void)
 		TEST(a_summary_of_what_was_forgotten_meanwhile_is_thrown_away),
 		TEST(a_failing_model_loses_nothing_and_cuts_nothing),
 		TEST(a_long_past_is_folded_in_parts),
+		TEST(old_results_collapse_where_the_prompt_begins_anew_anyway),
 		TEST(an_endless_summary_is_cut),
 		TEST(nobody_does_what_nobody_knows),
 	};

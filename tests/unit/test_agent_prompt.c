@@ -2,6 +2,7 @@
  * Prompts from rows: the literal block formats (golden files in tests/cases/prompt), the
  * repair of every odd history, collapsing and cutting.
  */
+#include "agent/fit.h"
 #include "agent/prompt.h"
 
 #include "os/file.h"
@@ -261,13 +262,16 @@ static void tool_results_collapse_in_batches_and_never_unread(void **state)
 		spec[i] = "t:x=1";
 	spec[11] = "a:end";
 	rows_of(&a, spec, 12, rows);
-	assert_int_equal(prompt_collapse_at(rows, 9, INT64_MAX, 8, 4), 0); /* eight are whole */
-	assert_int_equal(prompt_collapse_at(rows, 10, INT64_MAX, 8, 4), rows[5].seq);
-	assert_int_equal(prompt_collapse_at(rows, 10, rows[3].seq, 8, 4), rows[2].seq);
-	assert_int_equal(prompt_collapse_at(rows, 10, rows[1].seq, 8, 4), 0);
+	assert_int_equal(fit_collapse_at(rows, 5, INT64_MAX, 4, 1), 0); /* four are whole */
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, 1), rows[5].seq);
+	assert_int_equal(fit_collapse_at(rows, 10, rows[3].seq, 4, 1), rows[2].seq);
+	assert_int_equal(fit_collapse_at(rows, 10, rows[1].seq, 4, 1), 0);
+	int64_t weight = fit_rows_tokens(rows + 1, 5);
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, weight), rows[5].seq);
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, weight + 1), 0);
 	for (size_t i = 0; i < 6; i++)
 		rows[i].collapsed = true;
-	assert_int_equal(prompt_collapse_at(rows, 11, INT64_MAX, 8, 4), 0);
+	assert_int_equal(fit_collapse_at(rows, 10, INT64_MAX, 4, 1), 0);
 }
 
 static void history_is_cut_to_half_at_the_start_of_a_turn(void **state)
@@ -283,16 +287,14 @@ static void history_is_cut_to_half_at_the_start_of_a_turn(void **state)
 	}
 	spec[20] = "u:now";
 	rows_of(&a, spec, 21, rows);
-	struct prompt_budget roomy = { .max_tokens = 100000, .max_messages = 200 };
-	assert_int_equal(prompt_cut_at(rows, 21, 21, &roomy), 0);
-	struct prompt_budget few = { .max_tokens = 100000, .max_messages = 19 };
-	assert_int_equal(prompt_cut_at(rows, 21, 21, &few), 13); /* 8 messages, 4 turns */
-	struct prompt_budget turns = { .max_tokens = 100000,
-				       .max_messages = 200,
-				       .max_turns = 9 };
-	assert_int_equal(prompt_cut_at(rows, 21, 21, &turns), 13);
-	struct prompt_budget tight = { .max_tokens = 10, .max_messages = 200 };
-	assert_int_equal(prompt_cut_at(rows, 21, 21, &tight), 21); /* only what runs stays */
+	struct fit_budget roomy = { .max_tokens = 100000, .max_messages = 200 };
+	assert_int_equal(fit_cut_at(rows, 21, 21, &roomy), 0);
+	struct fit_budget few = { .max_tokens = 100000, .max_messages = 19 };
+	assert_int_equal(fit_cut_at(rows, 21, 21, &few), 13); /* 8 messages, 4 turns */
+	struct fit_budget turns = { .max_tokens = 100000, .max_messages = 200, .max_turns = 9 };
+	assert_int_equal(fit_cut_at(rows, 21, 21, &turns), 13);
+	struct fit_budget tight = { .max_tokens = 10, .max_messages = 200 };
+	assert_int_equal(fit_cut_at(rows, 21, 21, &tight), 21); /* only what runs stays */
 }
 
 static str golden(struct arena *a, const char *name)

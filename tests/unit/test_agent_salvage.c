@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 static const struct tool_spec specs[] = { { .name = { "read_file", 9 } } };
-static const struct toolset set = { specs, 1 };
+static const struct toolset set = { .v = specs, .n = 1 };
 
 static void a_printed_call_is_recognised_in_every_form(void **state)
 {

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+static struct agent_world *at_work; /* of the tool that looks meanwhile */
+
 static const struct word {
 	const char *text;
 	int control; /* -1: none */
@@ -33,6 +35,7 @@ static const struct word {
 	{ "/tools", -1, "\n- echo" },
 	{ "/status", -1, "\nuptime=" },
 	{ "/perf", -1, "no turns yet" },
+	{ "/tokens", -1, "\nhistory: 0 (0 messages)\n" },
 	{ "/start", -1, "/stop: end the running turn" },
 	{ "/start x1y2", -1, "Hello" },
 	{ "/whoami", -1, "chat: 1\nuser: ada\nsession: none yet" },
@@ -168,6 +171,44 @@ static void perf_remembers_the_last_dozen(void **state)
 	aw_has(reply.p, "[canceled]");
 }
 
+static void said_at_work(void)
+{
+	struct agent_world *k = at_work;
+	str reply;
+
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
+				  &reply));
+	aw_has(reply.p, "(running)\n");
+	aw_lacks(reply.p, "this turn: 0");
+}
+
+static void tokens_tells_where_they_go_and_what_was_cached(void **state)
+{
+	struct agent_world *k = at_work = *state;
+	str reply;
+
+	k->on_odd = said_at_work;
+	aw_says(k, "t:Done");
+	aw_says(k, "c:odd {}");
+	aw_says(k, "t:Done");
+	aw_hear(k, "hi");
+	ok(k->w, aw_run(k));
+	aw_hear(k, "hi");
+	ok(k->w, aw_run(k));
+	world_sql(k->w, "UPDATE model_calls SET prompt_tokens = 3 * est_tokens, "
+			"cached_tokens = 2 * est_tokens");
+	world_sql(k->w, "UPDATE sessions SET summary = 'Facts: she is Ann'");
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
+				  &reply));
+	aw_has(reply.p, "\npersona: 0\n");
+	aw_has(reply.p, "\nsummary: 5\n");
+	aw_has(reply.p, " (6 messages)\n");
+	aw_has(reply.p, " tools)\nthis turn: 0 (none runs)\n");
+	aw_has(reply.p, "(history is cut when it is over 33333)");
+	aw_has(reply.p, "the model counts 3.00 tokens for one of these");
+	aw_has(reply.p, "(66%)\nsince start, as reported: prompt 300, answers 30, cached");
+}
+
 static void nothing_to_call_is_said(void **state)
 {
 	struct agent_world *k = *state;
@@ -190,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_control_word_says_what_it_did),
 		TEST(status_and_perf_tell_of_finished_turns),
 		TEST(perf_remembers_the_last_dozen),
+		TEST(tokens_tells_where_they_go_and_what_was_cached),
 		TEST(nothing_to_call_is_said),
 	};
 

@@ -166,6 +166,30 @@ static void a_file_is_created_once(void **state)
 	assert_int_equal(file_create(in_dir(&a, "no/such"), S("x"), 0644, &e), E_NOENT);
 }
 
+static void a_file_is_added_to_up_to_a_limit(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *path = in_dir(&a, "notes"), *link = in_dir(&a, "link");
+	struct err e = { 0 };
+	str text;
+
+	assert_int_equal(file_append(path, S("one\n"), 8, 0600, &e), OK);
+	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(file_append(path, S("two\n"), 8, 0600, &e), OK);
+	assert_int_equal(file_append(path, S("3"), 8, 0600, &e), E_LIMIT);
+	assert_int_equal(file_append(path, S("too long!"), 8, 0600, &e), E_LIMIT);
+	assert_int_equal(file_read(&text, &a, path, 100, NULL), OK);
+	assert_string_equal(text.p, "one\ntwo\n");
+	assert_int_equal(symlink("notes", link), 0);
+	assert_true(file_append(link, S("x"), 100, 0600, &e) < 0);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(mkfifo(link, 0600), 0);
+	assert_true(file_append(link, S("x"), 100, 0600, &e) < 0);
+	assert_int_equal(file_append(in_dir(&a, "no/such"), S("x"), 9, 0600, &e), E_NOENT);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void directories_are_made_with_their_parents(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -364,6 +388,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(replacing_keeps_links_and_leaves_nothing_else),
 		cmocka_unit_test(a_file_is_created_once),
+		cmocka_unit_test(a_file_is_added_to_up_to_a_limit),
 		cmocka_unit_test(directories_are_made_with_their_parents),
 		cmocka_unit_test(names_are_listed_in_the_order_of_their_bytes),
 		cmocka_unit_test(all_is_written_to_a_slow_reader),

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "os/file.h"
 #include "store/internal.h"
+#include "store/model_call.h"
 
 #include <ctype.h>
 #include <stdio.h>

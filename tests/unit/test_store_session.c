@@ -1,6 +1,8 @@
 /* Sessions, what is read back from them, and the small facts of state.h. */
 #include "store_world.h"
 
+#include "store/model_call.h"
+
 #include "os/clock.h"
 
 #include <stdio.h>

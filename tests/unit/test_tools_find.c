@@ -41,7 +41,7 @@ static const struct tool_spec specs[] = {
 	MCP("strava", "event_two"),
 	OURS("write_file"),
 };
-static const struct toolset set = { specs, COUNT(specs) };
+static const struct toolset set = { .v = specs, .n = COUNT(specs) };
 
 static const struct {
 	str asked, found;
@@ -137,7 +137,7 @@ static void a_large_catalogue_is_listed_in_part(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct tool_spec *many = NEWN(&a, struct tool_spec, 300);
-	struct toolset big = { many, 300 };
+	struct toolset big = { .v = many, .n = 300 };
 	str hint = { 0 };
 
 	for (int i = 0; i < 300; i++) {
@@ -157,7 +157,7 @@ static void a_hostile_name_does_no_harm(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	char *p = arena_alloc(&a, 1, 100000);
-	const struct toolset none = { NULL, 0 };
+	const struct toolset none = { .v = NULL };
 	str hint = { 0 };
 
 	memset(p, '_', 100000);

@@ -9,6 +9,7 @@ In a test:
     model.reply(sse=b"data: ...", chunk=1)                raw stream, one byte at a time
     model.reply("one two", gate=Gate(), gate_at="first")  stops until the gate is released
     model.answer(lambda request: Reply(...))              decides on every request itself
+    model.aside = lambda request: Reply(...)              ... on what belongs to no turn (model.asides)
 
 Requests are answered in the order of the script; one more than the script has is a violation.
 Alone: fakes/model.py [--port N] answers every request with its last user message.
@@ -31,6 +32,10 @@ from harness.watch import Board  # noqa: E402
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
            408: "Request Timeout", 413: "Payload Too Large", 429: "Too Many Requests",
            500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}
+
+
+# How the system message begins of what gantry asks beside its turns.
+ASIDES = ("You keep the summary", "You tidy the memory", "These are notes")
 
 
 def call(name, _id=None, _extra=None, **arguments):
@@ -208,6 +213,8 @@ class Model:
         self.requests, self.violations, self.connections = [], [], 0
         self.other = []                 # requests to other paths: (method, path)
         self.script, self.decide, self.default = [], None, None
+        self.asides = []                # requests of no turn: folds, consolidation; kept apart
+        self.aside = lambda request: Reply("Facts: nothing of note.")
         self.check = True               # False: requests are recorded, not judged
         self.tolerate = ()              # substrings of faults that this test expects
         self.accept = True              # False: connections are accepted and not read
@@ -321,11 +328,14 @@ class Model:
         with self.board.cond:
             request = Request(len(self.requests) + 1, connection, path, headers, raw)
             self._judge(request)
-            self.requests.append(request)
+            aside = request.system.startswith(ASIDES)
+            (self.asides if aside else self.requests).append(request)
             if request.faults:
                 reply = Reply(status=400, body={"error": {
                     "message": "invalid request: " + "; ".join(request.faults)[:2000],
                     "type": "invalid_request_error"}})
+            elif aside:
+                reply = self.aside(request)
             else:
                 reply = self._next(request)
             request.reply = reply

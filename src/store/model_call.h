@@ -1,0 +1,39 @@
+/*
+ * store/model_call: the requests to the model, and what they cost.
+ */
+#ifndef STORE_MODEL_CALL_H
+#define STORE_MODEL_CALL_H
+
+#include "store/store.h"
+
+/* One model request: what is not derivable from the rows above. */
+struct model_row {
+	int64_t round, attempt;
+	str issuer;
+	str params; /* JSON: stream, max_tokens, ... */
+	str system; /* the system message as sent */
+	str tools; /* the tools array as sent, JSON; stored once per content */
+	str finish, error;
+	int64_t est_tokens; /* what the request was estimated at; 0: not */
+	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
+	int64_t first_token_ms, total_ms, started_at_ms;
+};
+int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
+		     struct err *e) MUSTUSE;
+
+/* The session's newest turn, and its last request that was answered.  E_NOENT: it had no turn. */
+struct turn_cost {
+	str turn_id;
+	bool open; /* not finished yet */
+	int64_t prompt_tokens, completion_tokens,
+		cached_tokens; /* of that request, -1 unknown */
+};
+int store_turn_last(struct store *s, str session_id, struct arena *a, struct turn_cost *out,
+		    struct err *e) MUSTUSE;
+
+/* How many tokens the issuer counted lately for a thousand that were estimated; 1000 when
+ * nothing is known, and never less than 500 or more than 4000. */
+int store_tokens_permille(struct store *s, str issuer, int64_t *permille,
+			  struct err *e) MUSTUSE;
+
+#endif
