@@ -127,10 +127,11 @@ int store_message_context(struct tx *tx, str turn_id, str more, struct err *e) M
 
 struct memory_health {
 	int64_t rows, active;
+	int64_t purged; /* expired a month ago, and deleted */
 	int64_t unindexed; /* changed by a foreign shell, now in the second index */
 	bool stale; /* the full-text index did not fit the rows, and was made anew */
 };
-/* Hold the indexes against the rows and mend them. */
+/* Hold the indexes against the rows and mend them; delete what expired long ago. */
 int store_memory_check(struct store *s, const struct cancel *c, struct memory_health *out,
 		       struct err *e) MUSTUSE;
 

@@ -9,6 +9,7 @@
 #include "text/terms.h"
 
 #define BATCH 500 /* rows a transaction */
+#define KEPT_S (30 * 86400) /* how long what expired is kept */
 
 struct pending {
 	int64_t id;
@@ -112,6 +113,17 @@ static int mend_words(struct store *s, const struct cancel *c, bool *stale, stru
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
+static int purge(struct store *s, const struct cancel *c, int64_t *n, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = store_begin(&tx, s, c, e);
+
+	if (rc == OK)
+		rc = db_run(tx_db(&tx), "DELETE FROM memory WHERE unixepoch(expires_at) < ?1",
+			    DB_ARGS(db_i64(memory_now_s() - KEPT_S)), n, e);
+	return rc < 0 ? rc : store_commit(&tx, e);
+}
+
 static int count(struct store *s, const char *sql, const struct db_arg *args, size_t n,
 		 int64_t *out, struct err *e)
 {
@@ -127,6 +139,8 @@ int store_memory_check(struct store *s, const struct cancel *c, struct memory_he
 	struct memory_health h = { 0 };
 	int rc = mend_words(s, c, &h.stale, e);
 
+	if (rc == OK)
+		rc = purge(s, c, &h.purged, e);
 	if (rc == OK)
 		rc = index_all(s, c, &h.unindexed, e);
 	if (rc == OK)

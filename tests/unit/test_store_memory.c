@@ -343,6 +343,23 @@ static void every_change_counts_and_additions_by_a_chat_are_told_apart(void **st
 	}
 }
 
+static void what_expired_long_ago_is_deleted_at_last(void **state)
+{
+	struct world *w = *state;
+	struct memory_health h;
+
+	(void)add_as(w, "episode", "trip", "went to Rome", "chat");
+	(void)add_as(w, "episode", "trip", "went to Bonn", "chat");
+	(void)add_as(w, "fact", "trip", "Rome is far", "chat");
+	world_sql(w, "UPDATE memory SET expires_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', "
+		     "iif(id = 1, '-31 days', '-29 days')) WHERE id < 3");
+	ok(w, store_memory_check(w->s, NULL, &h, &w->e));
+	assert_int_equal(h.purged, 1);
+	assert_int_equal(h.rows, 2);
+	assert_int_equal(h.active, 1);
+	assert_int_equal(world_i64(w, "SELECT min(id) FROM memory"), 2);
+}
+
 /* --- forgetting ----------------------------------------------------------------------- */
 
 static int64_t holding(struct world *w, const char *word)
@@ -595,6 +612,7 @@ int main(void)
 		T(lists_are_by_kind_and_place),
 		T(the_indexes_follow_whoever_writes),
 		T(every_change_counts_and_additions_by_a_chat_are_told_apart),
+		T(what_expired_long_ago_is_deleted_at_last),
 		T(a_forgotten_row_is_nowhere),
 		T(what_it_superseded_is_forgotten_with_it),
 		T(forgetting_can_be_undone_until_the_epoch_ends),
