@@ -5,6 +5,7 @@
  */
 #include "store/rows.h"
 
+#define RESENT_MAX 5 /* crashes in the middle of one piece */
 #define COLUMNS                                                                                \
 	"o.id, o.session_id, o.turn_id, o.channel, o.address, o.kind, o.text, o.reply_to, "    \
 	"o.state = 'raw', o.created_at_ms, o.live_id, o.approval_id"
@@ -443,16 +444,17 @@ int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e)
 				  DB_ARGS(db_text(only)), n, e);
 }
 
-/* A piece may have arrived before the crash; it is sent once more, and only once. */
+/* A piece may have arrived before the crash; it is sent again, once a crash.  One that was cut off
+ * as often as RESENT_MAX may be what brings us down: the user is told of it instead. */
 int outbox_recover(struct tx *tx, str owner, struct err *e)
 {
 	struct db *db = tx_db(tx);
-	struct db_arg args[] = { db_text(owner), db_i64(clock_now_ms()) };
+	struct db_arg args[] = { db_text(owner), db_i64(clock_now_ms()), db_i64(RESENT_MAX) };
 	int rc = db_run(db,
-			"UPDATE pieces SET state = iif(resent, 'unknown', 'ready'), "
-			"resent = 1, updated_at_ms = ?2 WHERE state = 'sending' "
+			"UPDATE pieces SET state = iif(resent >= ?3, 'unknown', 'ready'), "
+			"resent = resent + 1, updated_at_ms = ?2 WHERE state = 'sending' "
 			"AND outbox_id IN (SELECT id FROM outbox WHERE sender = ?1)",
-			args, 2, NULL, e);
+			args, 3, NULL, e);
 
 	if (rc == OK)
 		rc = db_run(db,

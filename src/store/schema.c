@@ -229,7 +229,7 @@ static const char first[] =
 	"\tstate TEXT NOT NULL DEFAULT 'ready'\n"
 	"\t\tCHECK (state IN ('ready', 'sending', 'sent', 'unknown', 'dead')),\n"
 	"\tattempts INTEGER NOT NULL DEFAULT 0,\n"
-	"\tresent INTEGER NOT NULL DEFAULT 0 CHECK (resent IN (0, 1)),\n"
+	"\tresent INTEGER NOT NULL DEFAULT 0,\n"
 	"\tfaults INTEGER NOT NULL DEFAULT 0,\n"
 	"\ttold INTEGER NOT NULL DEFAULT 0 CHECK (told IN (0, 1)),\n"
 	"\tremote_id TEXT NOT NULL DEFAULT '',\n"

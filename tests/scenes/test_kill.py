@@ -216,7 +216,7 @@ def test_death_at_every_journal_boundary(gantry, model, mcp):
     wanted = BOUNDARIES[1:]
     for b in wanted:
         tries = 0
-        while c.histogram[b] < EACH and hits[b] and tries < EACH * 3:
+        while c.histogram[b] < EACH and hits[b] and tries < EACH * 8:
             where = die_at(c, *hits[b][tries % len(hits[b])])
             tries += 1
             if where and where != b:
