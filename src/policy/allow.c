@@ -100,19 +100,20 @@ static bool moves(const struct judging *j, bool *out)
 	return any;
 }
 
-static bool writes_outside(const struct judging *j, const struct shell_redir *r, bool moved,
-			   bool lost)
+static bool leads_outside(const struct judging *j, const struct shell_redir *r, bool moved,
+			  bool lost)
 {
-	static const char *const fine[] = { "/dev/null", "/dev/stdout", "/dev/stderr" };
+	static const char *const fine[] = { "/dev/null", "/dev/stdin", "/dev/stdout",
+					    "/dev/stderr" };
 	str to = r->to.text;
 
 	if (r->kind == SHELL_HERE)
 		return false;
-	if (r->kind == SHELL_IN)
-		return str_has(to, S("/dev/tcp")) || str_has(to, S("/dev/udp"));
 	if (r->kind == SHELL_DUP && (is_number(to) || str_eq(to, S("-"))))
 		return false;
-	if (r->to.dynamic || r->to.glob)
+	/* A host, whatever the roots are. */
+	if (r->to.dynamic || r->to.glob || str_has(to, S("/dev/tcp")) ||
+	    str_has(to, S("/dev/udp")))
 		return true;
 	for (size_t i = 0; i < COUNT(fine); i++)
 		if (str_eq(to, str_of(fine[i])))
@@ -132,7 +133,7 @@ static bool redirects_outside(const struct judging *j)
 		if (c->how == LINE_RUN)
 			continue;
 		for (const struct shell_redir *r = c->own->redirs; r; r = r->next)
-			if (writes_outside(j, r, moved, lost))
+			if (leads_outside(j, r, moved, lost))
 				return true;
 	}
 	return false;
@@ -259,7 +260,7 @@ bool policy_allowed(struct judging *j)
 	if (j->line.substitution)
 		j->out->reason = S("a substitution is in it");
 	else if (redirects_outside(j))
-		j->out->reason = S("it writes outside of the workspace");
+		j->out->reason = S("it reads or writes outside of the workspace");
 	else {
 		j->out->reason = S("allow rules match all of it");
 		return true;

@@ -80,6 +80,23 @@ static bool only_reads(str name)
 	return among(name, names, COUNT(names));
 }
 
+/* The word behind git's own options; 0 none. */
+static size_t git_verb(const struct line_cmd *c)
+{
+	static const char *const takes[] = { "-c",          "-C",          "--git-dir",
+					     "--work-tree", "--namespace", "--exec-path",
+					     "--config-env" };
+
+	for (size_t i = 1; i < c->n; i++) {
+		str t = c->words[i].text;
+		if (among(t, takes, COUNT(takes)))
+			i++;
+		else if (!str_starts(t, S("-")))
+			return i;
+	}
+	return 0;
+}
+
 /* How rm is told: by letters or by names. */
 struct telling {
 	const char *letters;
@@ -107,11 +124,14 @@ static enum builtin_hit rm_words(const struct shell_word *w, size_t n,
 static enum builtin_hit rm(const struct line_cmd *c, const struct telling *how)
 {
 	static const struct telling force = { "f", { S("--force"), S("") } };
+	size_t verb = str_eq(c->name, S("git")) ? git_verb(c) : 0;
 
 	if (str_eq(c->name, S("rm")))
 		return rm_words(c->words + 1, c->n - 1, how);
-	if (str_eq(c->name, S("git")) && c->n > 2 && str_eq(c->words[1].text, S("rm")))
-		return rm_words(c->words + 2, c->n - 2, &force) == HIT_YES ? HIT_YES : HIT_NO;
+	if (verb && str_eq(c->words[verb].text, S("rm")))
+		return rm_words(c->words + verb + 1, c->n - verb - 1, &force) == HIT_YES
+			       ? HIT_YES
+			       : HIT_NO;
 	if (only_reads(c->name))
 		return HIT_NO;
 	/* Behind a command that nobody knows to run others. */
@@ -321,23 +341,6 @@ static enum builtin_hit fetched(const struct line *l, const struct line_cmd *c)
 }
 
 /* --- git ------------------------------------------------------------------------------ */
-
-/* The word behind git's own options; 0 none. */
-static size_t git_verb(const struct line_cmd *c)
-{
-	static const char *const takes[] = { "-c",          "-C",          "--git-dir",
-					     "--work-tree", "--namespace", "--exec-path",
-					     "--config-env" };
-
-	for (size_t i = 1; i < c->n; i++) {
-		str t = c->words[i].text;
-		if (among(t, takes, COUNT(takes)))
-			i++;
-		else if (!str_starts(t, S("-")))
-			return i;
-	}
-	return 0;
-}
 
 static enum builtin_hit git_push(const struct line *l, const struct line_cmd *c)
 {

@@ -90,6 +90,16 @@ static void keep(struct lexer *s, struct shell_cmd *cmd, size_t from, size_t upt
 	s->tail = &cmd->next;
 }
 
+/* The command behind a word that stands before one. */
+static void within(struct lexer *s, unsigned *end)
+{
+	if (s->depth++ < SHELL_DEPTH_MAX)
+		command(s, end);
+	else
+		(void)lex_trouble(s, "it is nested too deep");
+	s->depth--;
+}
+
 /* name() and its body. */
 static void function(struct lexer *s, str name, unsigned *end)
 {
@@ -99,11 +109,7 @@ static void function(struct lexer *s, str name, unsigned *end)
 	s->out->compound = true;
 	lex_space(s, &newline);
 	s->function = name;
-	if (s->depth++ < SHELL_DEPTH_MAX)
-		command(s, end);
-	else
-		(void)lex_trouble(s, "it is nested too deep");
-	s->depth--;
+	within(s, end);
 	s->function = was;
 }
 
@@ -133,8 +139,8 @@ static void simple(struct lexer *s, unsigned *end)
 				break;
 			continue;
 		}
-		if (c == '#')
-			break; /* a comment: words never begin with one */
+		if (lex_comment(s))
+			break;
 		if (cmd->n == 1 && !cmd->sets_n && is_function(s, &n)) {
 			s->at += n;
 			function(s, cmd->words[0].text, end);
@@ -351,7 +357,7 @@ static bool named_body(struct lexer *s, str word, unsigned *end)
 		return true;
 	}
 	lex_blanks(s);
-	command(s, end);
+	within(s, end);
 	return true;
 }
 
@@ -397,7 +403,7 @@ static void command(struct lexer *s, unsigned *end)
 	} else if (str_eq(word, S("!")) || times_compound(s)) {
 		s->at += word.n;
 		lex_blanks(s);
-		command(s, end);
+		within(s, end);
 		return;
 	} else if (str_eq(word, S("function")) || str_eq(word, S("coproc"))) {
 		s->at += word.n;
@@ -438,9 +444,19 @@ static bool operator_(struct lexer *s, unsigned *end, bool *piped)
 		*end = END_CASE;
 		return false;
 	}
+	if (!lex_meta(c))
+		return lex_trouble(s, "a command does not end where it should");
 	*piped = c == '|' && next != '|';
 	lex_op(s, (c == '|' || c == '&') && (next == c || (c == '|' && next == '&')) ? 2 : 1);
 	return true;
+}
+
+/* A word that ends a list needs no operator before it when it stands behind a compound. */
+static bool ends_here(const struct lexer *s)
+{
+	const struct reserved *r = find_reserved(letters(s));
+
+	return r && r->end;
 }
 
 /* What follows the last command: *newline when that ended its line. */
@@ -473,6 +489,8 @@ unsigned lex_list(struct lexer *s, unsigned ends)
 			if (s->at == before)
 				(void)lex_trouble(s, "it cannot be read");
 			after(s, &newline);
+			if (!newline && ends_here(s))
+				continue;
 		}
 		bool background = lex_peek(s, 0) == '&' && lex_peek(s, 1) != '&';
 		if (!newline && !operator_(s, &end, &piped))

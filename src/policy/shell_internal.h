@@ -47,7 +47,7 @@ struct lexer {
 	struct shell_cmd **tail;
 	struct buf ops;
 	struct here heres[HERES_MAX];
-	size_t heres_n;
+	size_t heres_from, heres_n; /* those of the text being read */
 	bool fed; /* of the pipeline being read */
 	size_t feeder;
 	str function;
@@ -58,7 +58,8 @@ struct lexer {
 char lex_peek(const struct lexer *s, size_t i);
 bool lex_trouble(struct lexer *s, const char *why); /* false */
 bool lex_name_char(char c, bool first);
-void lex_blanks(struct lexer *s); /* blanks and continued lines */
+void lex_blanks(struct lexer *s); /* blanks, also $IFS, and continued lines */
+bool lex_comment(const struct lexer *s); /* one begins here */
 bool lex_meta(char c); /* ends a word */
 
 /* Take n characters as an operator. */

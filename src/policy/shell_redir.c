@@ -39,7 +39,7 @@ static str here_line(struct lexer *s, const struct here *h)
 /* The bodies of the here-documents that were announced on the line that ended. */
 static void bodies(struct lexer *s)
 {
-	for (size_t i = 0; i < s->heres_n; i++) {
+	for (size_t i = s->heres_from; i < s->heres_n; i++) {
 		const struct here *h = &s->heres[i];
 		size_t from = s->at, upto = s->in.n, no = s->out->n;
 		while (s->at < s->in.n) {
@@ -59,7 +59,7 @@ static void bodies(struct lexer *s)
 		h->redir->to.sub_from = no;
 		h->redir->to.sub_to = s->out->n;
 	}
-	s->heres_n = 0;
+	s->heres_n = s->heres_from;
 }
 
 void lex_space(struct lexer *s, bool *newline)
@@ -67,7 +67,7 @@ void lex_space(struct lexer *s, bool *newline)
 	for (;;) {
 		lex_blanks(s);
 		char c = lex_peek(s, 0);
-		if (c == '#') {
+		if (lex_comment(s)) {
 			while (s->at < s->in.n && lex_peek(s, 0) != '\n')
 				s->at++;
 		} else if (c == '\n' && s->at < s->in.n) {

@@ -67,17 +67,49 @@ bool lex_meta(char c)
 	}
 }
 
+/* $IFS outside of quotes ends a word like a blank does. */
+static size_t ifs(const struct lexer *s)
+{
+	str rest = str_sub(s->in, s->at, s->in.n);
+
+	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, 4), false))
+		return 4;
+	if (str_starts(rest, S("${IFS}")))
+		return 6;
+	for (size_t i = 6; str_starts(rest, S("${IFS%")) && i < rest.n; i++) {
+		if (rest.p[i] == '}')
+			return i + 1;
+		/* What else is in it is looked at. */
+		if (strchr("$`\\'\"", rest.p[i]))
+			return 0;
+	}
+	return 0;
+}
+
 void lex_blanks(struct lexer *s)
 {
 	for (;;) {
 		char c = lex_peek(s, 0);
+		size_t blank = c == '$' ? ifs(s) : 0;
+		s->out->substitution |= blank > 0;
 		if (c == ' ' || c == '\t')
 			s->at++;
 		else if (c == '\\' && lex_peek(s, 1) == '\n')
 			s->at += 2;
+		else if (blank)
+			s->at += blank;
 		else
 			return;
 	}
+}
+
+bool lex_comment(const struct lexer *s)
+{
+	size_t i = s->at;
+
+	while (i > 1 && s->in.p[i - 1] == '\n' && s->in.p[i - 2] == '\\')
+		i -= 2;
+	return lex_peek(s, 0) == '#' && (i == 0 || lex_meta(s->in.p[i - 1]));
 }
 
 /* The list between parentheses, the first of which was passed. */
@@ -106,7 +138,7 @@ static void inside(struct lexer *s, str text, bool commands)
 	str in = s->in;
 	size_t at = s->at;
 	bool fed = s->fed;
-	size_t feeder = s->feeder, heres_n = s->heres_n;
+	size_t feeder = s->feeder, heres_from = s->heres_from;
 
 	if (s->depth >= SHELL_DEPTH_MAX) {
 		(void)lex_trouble(s, "it is nested too deep");
@@ -115,17 +147,18 @@ static void inside(struct lexer *s, str text, bool commands)
 	s->in = text;
 	s->at = 0;
 	s->depth++;
-	s->heres_n = 0;
+	s->heres_from = s->heres_n;
 	if (commands)
 		(void)lex_list(s, END_TEXT);
-	while (!commands && s->at < s->in.n)
+	while (!commands && s->at < s->in.n && !s->out->trouble)
 		pass(s);
 	s->depth--;
 	s->in = in;
 	s->at = at;
 	s->fed = fed;
 	s->feeder = feeder;
-	s->heres_n = heres_n;
+	s->heres_n = s->heres_from;
+	s->heres_from = heres_from;
 }
 
 /* Between double quotes a backslash also protects those. */
@@ -188,6 +221,8 @@ bool lex_arithmetic(struct lexer *s)
 			s->out->substitution = true;
 		pass(s);
 	}
+	if (s->out->trouble)
+		return true;
 	if (lex_peek(s, 0) == ')' && lex_peek(s, 1) == ')') {
 		s->at += 2;
 		return true;
@@ -205,6 +240,9 @@ static void parameter(struct lexer *s)
 	size_t from = s->at += 2;
 	int open = 1;
 
+	/* Some shells run a command there, or read flags. */
+	if (s->at < s->in.n && strchr(" \t\n|(\\", lex_peek(s, 0)))
+		(void)lex_trouble(s, "what a brace after a dollar does depends on the shell");
 	if (lex_peek(s, 0) == '!')
 		s->out->substitution = true;
 	while (s->at < s->in.n && open > 0 && !s->out->trouble) {
@@ -223,35 +261,62 @@ static void parameter(struct lexer *s)
 		(void)lex_trouble(s, "a brace after a dollar is not closed");
 }
 
+/* $[...] */
+static void old_arithmetic(struct lexer *s)
+{
+	s->out->substitution = true;
+	for (s->at += 2; s->at < s->in.n && lex_peek(s, 0) != ']' && !s->out->trouble;)
+		pass(s);
+	s->at += s->at < s->in.n;
+}
+
+/* $((...)), ${...} or $[...], whichever begins here; false: none does. */
+static bool computed(struct lexer *s)
+{
+	char c = lex_peek(s, 1);
+	size_t from = s->at;
+	bool is = true;
+
+	if (c != '{' && c != '[' && (c != '(' || lex_peek(s, 2) != '('))
+		return false;
+	if (s->depth >= SHELL_DEPTH_MAX) {
+		s->at++;
+		return !lex_trouble(s, "it is nested too deep");
+	}
+	s->depth++;
+	if (c == '{') {
+		parameter(s);
+	} else if (c == '[') {
+		old_arithmetic(s);
+	} else {
+		s->at += 3;
+		if (!(is = lex_arithmetic(s)))
+			s->at = from;
+	}
+	s->depth--;
+	return is;
+}
+
 /* $ and what belongs to it; a lone one is passed over. */
 static void dollar(struct lexer *s)
 {
 	char c = lex_peek(s, 1);
 
-	if (c == '(' && lex_peek(s, 2) == '(') {
-		size_t from = s->at;
-		s->at += 3;
-		if (lex_arithmetic(s))
-			return;
-		s->at = from;
-	}
+	if (computed(s))
+		return;
 	if (c == '(') {
 		s->at += 2;
 		buf_add(&s->ops, S("$("));
 		nested(s);
-	} else if (c == '{') {
-		parameter(s);
-	} else if (c == '[') {
-		s->out->substitution = true;
-		for (s->at += 2; s->at < s->in.n && lex_peek(s, 0) != ']';)
-			pass(s);
-		s->at += s->at < s->in.n;
 	} else if (lex_name_char(c, true)) {
 		for (s->at++; lex_name_char(lex_peek(s, 0), false); s->at++)
 			;
 	} else if (c && strchr("@*#?$!-0123456789", c)) {
 		s->at += 2;
 	} else {
+		/* Some shells go on reading behind the line's end. */
+		if (c == '\\' && lex_peek(s, 2) == '\n')
+			(void)lex_trouble(s, "a line ends behind a dollar");
 		s->at++;
 	}
 }
@@ -384,25 +449,10 @@ static void doubled(struct lexer *s, struct making *m)
 	s->at++;
 }
 
-/* $IFS outside of quotes ends a word like a blank does. */
-static size_t ifs(const struct lexer *s)
-{
-	str rest = str_sub(s->in, s->at, s->in.n);
-
-	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, 4), false))
-		return 4;
-	if (str_starts(rest, S("${IFS}")))
-		return 6;
-	if (str_starts(rest, S("${IFS%")) && str_has(rest, S("}")))
-		return str_find(rest, S("}")) + 1;
-	return 0;
-}
-
 /* One piece of a word; false: the word ends here. */
 static bool piece(struct lexer *s, struct making *m)
 {
 	char c = lex_peek(s, 0), next = lex_peek(s, 1);
-	size_t blank;
 
 	if ((c == '<' || c == '>') && next == '(' && m->text.n == 0) {
 		size_t from = s->at, no = s->out->n;
@@ -419,11 +469,8 @@ static bool piece(struct lexer *s, struct making *m)
 		return false;
 	if (s->at >= s->in.n)
 		return false;
-	if (c == '$' && (blank = ifs(s))) {
-		s->at += blank;
-		s->out->substitution = true;
-		return m->text.n == 0;
-	}
+	if (c == '$' && ifs(s))
+		return false;
 	if (c == '\'' || c == '"' || (c == '$' && (next == '\'' || next == '"'))) {
 		m->w->quoted = true;
 		s->at += c == '$' && next == '"';
@@ -431,7 +478,8 @@ static bool piece(struct lexer *s, struct making *m)
 	} else if (c == '$' || c == '`') {
 		expansion(s, m, false);
 	} else if (c == '\\') {
-		m->w->quoted = true;
+		/* A line that goes on leaves nothing behind, not even quotes. */
+		m->w->quoted |= next != '\n';
 		if (next != '\n')
 			put(m, next ? next : c, MARK_QUOTED);
 		s->at += next ? 2 : 1;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "os/thread.h"
 #include "policy/approver.h"
 #include "policy/policy.h"
 #include "text/json.h"
@@ -384,6 +385,8 @@ static void what_is_too_long_or_too_deep_is_asked_about(void **state)
 		{ "x=(", 4000 },        { "[[ ", 4000 },
 		{ "((", 4000 },         { "case x in ", 4000 },
 		{ "echo a|sh|", 4000 }, { "find . -exec ", 4000 },
+		{ "$((", 4000 },        { "$[", 4000 },
+		{ "coproc ", 4000 },    { "! ", 4000 },
 	};
 	const str all[] = { S("") };
 	struct policy_opt opt = {
@@ -396,6 +399,48 @@ static void what_is_too_long_or_too_deep_is_asked_about(void **state)
 		command(&opt, &a, repeated(&a, long_ones[i].piece, long_ones[i].bytes).p, &d);
 		if (d.verdict == VERDICT_ALLOW)
 			fail_msg("%s is allowed", long_ones[i].piece);
+	}
+}
+
+struct on_thread {
+	str line;
+	enum policy_verdict verdict;
+};
+
+static void *judge_it(void *arg)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const str all[] = { S("") };
+	struct policy_opt opt = { .allow = all, .allow_n = 1, .cwd = S("/ws") };
+	struct on_thread *t = arg;
+	struct policy_decision d;
+
+	command(&opt, &a, t->line.p, &d);
+	t->verdict = d.verdict;
+	return NULL;
+}
+
+static void what_is_nested_without_end_fits_the_stack_of_a_thread(void **state)
+{
+	static const char *const pieces[] = {
+		"${",          "$[",      "$((",        "coproc ",   "! ",     "time ! ",
+		"$(",          "(",       "${x:-$(",    "f() ",      "((",     "`",
+		"function f ", "\"${x:-", "<(",         "{ ",        "$[${",   "x=(",
+		"if ",         "[[ ",     "case x in ", "$((${x[$[", ">(",     "eval ",
+		"sh -c '",     "env ",    "<<x $(",     "for i in ", "while ",
+	};
+
+	for (size_t i = 0; i < COUNT(pieces); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct on_thread t = { .line = repeated(&a, pieces[i], 60000) };
+		struct thread th = { 0 };
+		struct err e = { 0 };
+
+		if (thread_start(&th, "policy", judge_it, &t, &e) < 0)
+			fail_msg("%s", e.msg);
+		thread_join(&th);
+		if (t.verdict == VERDICT_ALLOW)
+			fail_msg("%s is allowed", pieces[i]);
 	}
 }
 
@@ -426,6 +471,7 @@ int main(void)
 		cmocka_unit_test(without_the_builtin_rules_only_the_own_ones_deny),
 		cmocka_unit_test(a_shell_that_is_not_known_allows_nothing),
 		cmocka_unit_test(what_is_too_long_or_too_deep_is_asked_about),
+		cmocka_unit_test(what_is_nested_without_end_fits_the_stack_of_a_thread),
 		cmocka_unit_test(deny_all_never_says_yes_and_names_the_tool),
 	};
 
