@@ -138,23 +138,20 @@ void line_script(struct line *l, struct line_cmd *parent, str text, bool dynamic
 }
 
 /* As it would be written plainly: the operators are not where they were, but in their order. */
-static str whole(struct line *l, const struct shell_line *read)
+static str whole(struct line *l)
 {
 	struct buf b = buf_in(l->a, 8 * SHELL_MAX);
-	bool fed = false;
 
 	for (const struct line_cmd *c = l->first; c; c = c->next) {
 		if (c->how != LINE_OWN || c->n == 0)
 			continue;
 		if (b.n)
 			buf_add(&b, c->own->fed ? S(" | ") : S("; "));
-		fed |= c->own->fed;
 		buf_add(&b, c->text);
 		for (const struct shell_redir *r = c->own->redirs; r; r = r->next)
 			if (r->kind == SHELL_OUT)
 				buf_fmt(&b, " > %.*s", STRF(r->to.text));
 	}
-	(void)read;
 	return buf_str(&b);
 }
 
@@ -168,7 +165,7 @@ void line_read(struct line *out, struct arena *a, str text)
 	out->ops = read.ops;
 	out->compound = read.compound;
 	out->substitution |= read.substitution;
-	out->text = whole(out, &read);
+	out->text = whole(out);
 }
 
 bool line_fetches(const struct line *l, size_t script, size_t from, size_t to)
