@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "gateway/reload.h"
 #include "gateway/jobs.h"
+#include "gateway/questions.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/heap.h"
@@ -20,7 +21,6 @@
 #include "os/signals.h"
 #include "os/spawner.h"
 #include "os/thread.h"
-#include "store/approval.h"
 #include "store/inbox.h"
 #include "store/memory.h"
 #include "store/state.h"
@@ -182,49 +182,14 @@ static void beat(struct gateway *d)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));
 }
 
-/* Questions whose time is over; and, once, those of an earlier process are asked again. */
-static int expire(struct gateway *d, bool again, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int64_t expired = 0, posted = 0;
-	int rc;
-
-	if ((rc = store_begin(&tx, d->g->store, &d->deliver, e)) < 0 ||
-	    (rc = store_approval_expire(&tx, clock_now_ms(), &expired, e)) < 0 ||
-	    (again && (rc = store_approval_repost(&tx, str_of(d->opt->channel->name), &posted,
-						  e)) < 0) ||
-	    (rc = store_commit(&tx, e)) < 0)
-		return rc;
-	if (expired)
-		bell_ring(&d->g->inbox);
-	if (posted)
-		bell_ring(&d->g->outbox);
-	return OK;
-}
-
-/* Not before the other side was heard of: an answer may have waited there.  *at_ms: when the
- * next question is over. */
+/* Not before the other side was heard of: an answer may have waited there. */
 static int questions(struct gateway *d, bool *reposted, int64_t *at_ms, struct err *e)
 {
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct approval *v;
-	size_t n;
-	int64_t first = INT64_MAX;
-
 	*at_ms = INT64_MAX;
 	if (d->opt->channel->asks && !atomic_load(&d->met))
 		return OK;
-	int rc = store_approval_list(d->g->store, S(""), &a, &v, &n, e);
-	for (size_t i = 0; rc == OK && i < n; i++)
-		first = v[i].expires_at_ms < first ? v[i].expires_at_ms : first;
-	bool again = !*reposted && n > 0;
-	*at_ms = first;
-	if (rc == OK && n > 0 && (again || first <= clock_now_ms())) {
-		rc = expire(d, again, e);
-		*at_ms = clock_now_ms(); /* look again for the next one */
-	}
-	*reposted |= rc == OK;
-	return rc;
+	return questions_look(d->g, str_of(d->opt->channel->name), reposted, &d->deliver, at_ms,
+			      e);
 }
 
 /* Schedules.  *at_ms: when to look again. */
@@ -313,6 +278,7 @@ static void *clock_main(void *arg)
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 			(void)survive(d, "clock", &e, rc, &d->deliver);
 		while (clock_mono_ms() < next) {
+			due_at = INT64_MAX;
 			rc = questions(d, &reposted, &over_at, &e);
 			if (rc == OK)
 				rc = schedules(d, &jobs, &due_at, &e);
