@@ -17,6 +17,7 @@
 #define LATE_MS 120000
 #define SET_BACK_MS 1000
 #define ZONES_EVERY_MS (10 * 60000)
+#define FIRST_SLACK_MS (12 * 60 * 60000)
 #define BROKEN_WAIT_MS (60 * 60000)
 #define KEEP_RUNS_MS (INT64_C(90) * 24 * 3600000)
 
@@ -110,15 +111,20 @@ static int64_t due_anew(struct zones *v, const struct job *job, int64_t now)
 {
 	const struct zone *z;
 	struct sched s;
-	int64_t next = 0;
+	int64_t next = 0, after = now;
 
-	if (!schedule_of(&s, &z, v, job) || s.kind == SCHED_ONCE ||
-	    sched_next(&s, z, now, now, &next, NULL) < 0)
+	if (!schedule_of(&s, &z, v, job) || s.kind == SCHED_ONCE)
 		return job->next_at_ms;
+	/* The first time said is the first, also when it comes a little earlier in a zone as it
+	 * is now; a day before it there is none. */
+	int64_t slack = s.kind == SCHED_EVERY || s.kind == SCHED_CRON ? 1 : FIRST_SLACK_MS;
+	if (after < job->first_at_ms - slack)
+		after = job->first_at_ms - slack;
 	/* An interval keeps its beat. */
 	if (s.kind == SCHED_EVERY)
-		return job->next_at_ms - (job->next_at_ms - now - 1) / s.every_ms * s.every_ms;
-	return next;
+		return job->next_at_ms -
+		       (job->next_at_ms - after - 1) / s.every_ms * s.every_ms;
+	return sched_next(&s, z, after, after, &next, NULL) < 0 ? job->next_at_ms : next;
 }
 
 static int replan(struct engine *g, const struct cancel *c, struct err *e)

@@ -9,7 +9,8 @@
 	"j.id, j.source, j.name, j.channel, j.address, j.sender, j.to_channel, j.to_address, " \
 	"j.prompt, j.kind, j.expr, j.zone, j.ephemeral, j.catch_up, j.timeout_ms, j.enabled, " \
 	"j.next_at_ms, j.scheduled_at_ms, j.attempt, j.failing, j.last_error, "                \
-	"EXISTS (SELECT 1 FROM job_runs r WHERE r.job_id = j.id AND r.state = 'started')"
+	"EXISTS (SELECT 1 FROM job_runs r WHERE r.job_id = j.id AND r.state = 'started'), "    \
+	"j.first_at_ms"
 
 static void read_job(struct job *out, const struct rows *r, struct arena *a)
 {
@@ -36,6 +37,7 @@ static void read_job(struct job *out, const struct rows *r, struct arena *a)
 		.failing = rows_i64(r, 19) != 0,
 		.last_error = rows_text(r, 20, a),
 		.running = rows_i64(r, 21) != 0,
+		.first_at_ms = rows_i64(r, 22),
 	};
 }
 
@@ -77,20 +79,21 @@ static int one_job(struct store *s, const char *sql, const struct db_arg *args, 
 
 static int insert(struct tx *tx, const struct job *j, struct err *e)
 {
-	return db_run(
-		tx_db(tx),
-		"INSERT INTO jobs (source, name, channel, address, sender, to_channel, "
-		"to_address, prompt, kind, expr, zone, ephemeral, catch_up, timeout_ms, "
-		"enabled, "
-		"next_at_ms, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-		"?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17)",
-		DB_ARGS(db_text(j->config ? S("config") : S("chat")), db_text(j->name),
-			db_text(j->channel), db_text(j->address), db_text(j->sender),
-			db_text(j->to_channel), db_text(j->to_address), db_text(j->prompt),
-			db_text(j->kind), db_text(j->expr), db_text(j->zone),
-			db_i64(j->ephemeral), db_i64(j->catch_up), db_i64(j->timeout_ms),
-			db_i64(j->enabled), db_i64(j->next_at_ms), db_i64(clock_now_ms())),
-		NULL, e);
+	return db_run(tx_db(tx),
+		      "INSERT INTO jobs (source, name, channel, address, sender, to_channel, "
+		      "to_address, prompt, kind, expr, zone, ephemeral, catch_up, timeout_ms, "
+		      "enabled, "
+		      "next_at_ms, created_at_ms, updated_at_ms, first_at_ms) VALUES (?1, ?2, "
+		      "?3, ?4, ?5, ?6, ?7, "
+		      "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18)",
+		      DB_ARGS(db_text(j->config ? S("config") : S("chat")), db_text(j->name),
+			      db_text(j->channel), db_text(j->address), db_text(j->sender),
+			      db_text(j->to_channel), db_text(j->to_address),
+			      db_text(j->prompt), db_text(j->kind), db_text(j->expr),
+			      db_text(j->zone), db_i64(j->ephemeral), db_i64(j->catch_up),
+			      db_i64(j->timeout_ms), db_i64(j->enabled), db_i64(j->next_at_ms),
+			      db_i64(clock_now_ms()), db_i64(j->first_at_ms)),
+		      NULL, e);
 }
 
 int store_job_add(struct tx *tx, const struct job *job, int64_t max, int64_t *id, struct err *e)
@@ -108,6 +111,7 @@ int store_job_add(struct tx *tx, const struct job *job, int64_t max, int64_t *id
 			       "%lld jobs are on already, and no more may be; cancel one",
 			       (long long)n);
 	fresh.enabled = true;
+	fresh.first_at_ms = job->next_at_ms;
 	if ((rc = insert(tx, &fresh, e)) == OK)
 		*id = sqlite3_last_insert_rowid(tx_db(tx)->h);
 	return rc;

@@ -29,6 +29,7 @@ struct job {
 	bool catch_up;
 	int64_t timeout_ms; /* of a run, 0 none of its own */
 	bool enabled;
+	int64_t first_at_ms; /* made in a chat: not due before, however the clock is set */
 	int64_t next_at_ms; /* when it is to be looked at; 0 never */
 	int64_t scheduled_at_ms; /* of a one-shot that is tried again: when it was due */
 	int attempt; /* tries of it that failed */
@@ -37,7 +38,8 @@ struct job {
 	str last_error;
 };
 
-/* Add an enabled job (id, running and the state of runs are not looked at).  E_LIMIT: max are
+/* Add an enabled job whose first time is next_at_ms (id, running and the state of runs are not
+ * looked at).  E_LIMIT: max are
  * enabled already. */
 int store_job_add(struct tx *tx, const struct job *job, int64_t max, int64_t *id,
 		  struct err *e) MUSTUSE;

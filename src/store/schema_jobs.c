@@ -24,6 +24,7 @@ const char schema_jobs[] =
 	"\tcatch_up INTEGER NOT NULL DEFAULT 1 CHECK (catch_up IN (0, 1)),\n"
 	"\ttimeout_ms INTEGER NOT NULL DEFAULT 0,\n"
 	"\tenabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),\n"
+	"\tfirst_at_ms INTEGER NOT NULL DEFAULT 0,\n"
 	"\tnext_at_ms INTEGER NOT NULL DEFAULT 0,\n"
 	"\tscheduled_at_ms INTEGER NOT NULL DEFAULT 0,\n"
 	"\tattempt INTEGER NOT NULL DEFAULT 0,\n"
