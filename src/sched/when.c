@@ -229,8 +229,8 @@ static bool parse_said(struct said *out, struct arena *a, str text)
 	return out->has_time && out->today + out->tomorrow + (out->weekday >= 0) <= 1;
 }
 
-/* The instant of what was said, in the future where a day was left open. */
-static int64_t instant_of(const struct said *s, int64_t now_ms, const struct zone *z)
+/* What a clock on the wall would show then, in the future where a day was left open. */
+static int64_t wall_of(const struct said *s, int64_t now_ms, const struct zone *z)
 {
 	int64_t wall = zone_wall(z, now_ms / 1000);
 	int64_t day = wall - ((wall % 86400) + 86400) % 86400;
@@ -238,11 +238,10 @@ static int64_t instant_of(const struct said *s, int64_t now_ms, const struct zon
 
 	if (s->weekday >= 0)
 		ahead = (s->weekday - date_of_ms(day * 1000).weekday + 7) % 7;
-	int64_t at = zone_instant(z, day + ahead * 86400 + s->second);
-	if (at * 1000 <= now_ms && !s->today && !s->tomorrow)
-		at = zone_instant(z, day + (ahead + (s->weekday >= 0 ? 7 : 1)) * 86400 +
-					     s->second);
-	return at * 1000;
+	int64_t at = day + ahead * 86400 + s->second;
+	if (zone_instant(z, at) * 1000 <= now_ms && !s->today && !s->tomorrow)
+		at += (s->weekday >= 0 ? 7 : 1) * INT64_C(86400);
+	return at;
 }
 
 /* --- making and reading back ---------------------------------------------------------------- */
@@ -324,6 +323,48 @@ int sched_next(const struct sched *s, const struct zone *z, int64_t base_ms, int
 	return rc;
 }
 
+/* A point in time as it was said: the instant, and what the wall clock was to show, which is not
+ * the same where the clock jumps over it. */
+struct point {
+	int64_t at_ms, wall_s;
+};
+
+static int point(struct arena *a, str when, int64_t now_ms, const struct zone *z,
+		 struct point *out, struct err *e)
+{
+	struct said said;
+	bool zoned = true, wall = false;
+	int64_t ms;
+
+	*out = (struct point){ 0 };
+	if (when.n > 3 && str_ieq(str_sub(when, 0, 3), S("in "))) {
+		if (!when_duration(str_sub(when, 3, when.n), &ms) || ms <= 0)
+			return err_set(
+				e, E_INVAL,
+				"\"%.*s\" is no duration; write in 30m, in 1h30m or in 2 "
+				"days",
+				STRF(when));
+		out->at_ms = now_ms + ms;
+	} else if (date_parse_rfc3339(when, &ms, &zoned)) {
+		wall = !zoned;
+		*(wall ? &out->wall_s : &out->at_ms) = wall ? ms / 1000 : ms;
+	} else if (parse_said(&said, a, when)) {
+		wall = true;
+		out->wall_s = wall_of(&said, now_ms, z);
+	} else {
+		return err_set(e, E_INVAL,
+			       "\"%.*s\" is not understood; write in 30m, 17:00, 5pm, tomorrow "
+			       "9am, friday 18:00, 2026-12-24 18:00, every:1h or a cron "
+			       "expression",
+			       STRF(when));
+	}
+	if (wall)
+		out->at_ms = zone_instant(z, out->wall_s) * 1000;
+	else
+		out->wall_s = zone_wall(z, out->at_ms / 1000);
+	return OK;
+}
+
 static int every(struct sched *out, struct arena *a, str text, int64_t now_ms, struct err *e)
 {
 	int64_t ms;
@@ -354,13 +395,13 @@ static int from_cron(struct sched *out, struct arena *a, str expr, int64_t now_m
 }
 
 /* A point in time that is to be repeated: the first time is at or after it. */
-static int repeated(struct sched *out, struct arena *a, str repeat, int64_t at_ms,
+static int repeated(struct sched *out, struct arena *a, str repeat, const struct point *said,
 		    int64_t now_ms, const struct zone *z, struct err *e)
 {
 	struct sched s = { 0 };
 	/* Of a time with seconds the minute counts; what is over by now is not the first. */
-	int64_t after = at_ms - 60000 > now_ms ? at_ms - 60000 : now_ms;
-	struct date d = date_of_ms(zone_wall(z, at_ms / 1000) * 1000);
+	int64_t after = said->at_ms - 60000 > now_ms ? said->at_ms - 60000 : now_ms;
+	struct date d = date_of_ms(said->wall_s * 1000);
 	int rc;
 
 	s.kind = str_eq(repeat, S("daily"))      ? SCHED_DAILY
@@ -374,36 +415,6 @@ static int repeated(struct sched *out, struct arena *a, str repeat, int64_t at_m
 	    (rc = sched_next(&s, z, after, after, &s.first_at_ms, e)) < 0)
 		return rc;
 	*out = s;
-	return OK;
-}
-
-static int point(struct arena *a, str when, int64_t now_ms, const struct zone *z,
-		 int64_t *at_ms, struct err *e)
-{
-	struct said said;
-	bool zoned;
-	int64_t ms;
-
-	if (when.n > 3 && str_ieq(str_sub(when, 0, 3), S("in "))) {
-		if (!when_duration(str_sub(when, 3, when.n), &ms) || ms <= 0)
-			return err_set(
-				e, E_INVAL,
-				"\"%.*s\" is no duration; write in 30m, in 1h30m or in 2 "
-				"days",
-				STRF(when));
-		*at_ms = now_ms + ms;
-	} else if (date_parse_rfc3339(when, at_ms, &zoned)) {
-		if (!zoned)
-			*at_ms = zone_instant(z, *at_ms / 1000) * 1000;
-	} else if (parse_said(&said, a, when)) {
-		*at_ms = instant_of(&said, now_ms, z);
-	} else {
-		return err_set(e, E_INVAL,
-			       "\"%.*s\" is not understood; write in 30m, 17:00, 5pm, tomorrow "
-			       "9am, friday 18:00, 2026-12-24 18:00, every:1h or a cron "
-			       "expression",
-			       STRF(when));
-	}
 	return OK;
 }
 
@@ -431,7 +442,7 @@ int when_parse(struct sched *out, struct arena *a, str when, str repeat, int64_t
 	       const struct zone *z, struct err *e)
 {
 	str span;
-	int64_t at_ms;
+	struct point said;
 	int rc;
 
 	when = str_trim(when);
@@ -456,16 +467,16 @@ int when_parse(struct sched *out, struct arena *a, str when, str repeat, int64_t
 			       "repeat \"%.*s\" is not understood; use once, daily, weekdays, "
 			       "weekly, every:1h or a cron expression",
 			       STRF(repeat));
-	if ((rc = point(a, when, now_ms, z, &at_ms, e)) < 0)
+	if ((rc = point(a, when, now_ms, z, &said, e)) < 0)
 		return rc;
 	if (!once)
-		return repeated(out, a, repeat, at_ms, now_ms, z, e);
-	if (at_ms <= now_ms)
+		return repeated(out, a, repeat, &said, now_ms, z, e);
+	if (said.at_ms <= now_ms)
 		return err_set(e, E_INVAL, "%.*s is over: that was %.*s", STRF(when),
-			       STRF(when_words(a, z, at_ms, now_ms)));
+			       STRF(when_words(a, z, said.at_ms, now_ms)));
 	*out = (struct sched){ .kind = SCHED_ONCE,
-			       .expr = date_rfc3339(a, at_ms),
-			       .first_at_ms = at_ms };
+			       .expr = date_rfc3339(a, said.at_ms),
+			       .first_at_ms = said.at_ms };
 	return OK;
 }
 

@@ -156,6 +156,38 @@ static void what_is_said_becomes_a_schedule_or_says_what_would(void **state)
 	}
 }
 
+/* Where the clock jumps over what was said, the job keeps to what was said. */
+static void a_time_in_a_gap_is_repeated_as_it_was_said(void **state)
+{
+	static const struct {
+		const char *when, *repeat, *zone, *now, *expr, *first;
+	} rows[] = {
+		{ "tomorrow 2:30", "daily", "Europe/Berlin", "2026-03-28T11:00:00Z", "02:30",
+		  "2026-03-29T01:00:00Z" },
+		{ "2026-03-29 02:30", "daily", "Europe/Berlin", "2026-03-01T11:00:00Z", "02:30",
+		  "2026-03-29T01:00:00Z" },
+		{ "2:30", "weekly", "America/New_York", "2026-03-07T12:00:00Z", "sun 02:30",
+		  "2026-03-08T07:00:00Z" },
+		{ "sunday 2:30am", "weekly", "America/New_York", "2026-03-05T12:00:00Z",
+		  "sun 02:30", "2026-03-08T07:00:00Z" },
+		{ "tomorrow 3:30", "daily", "Europe/Berlin", "2026-03-28T11:00:00Z", "03:30",
+		  "2026-03-29T01:30:00Z" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct sched s;
+
+		assert_int_equal(when_parse(&s, &a, str_of(rows[i].when),
+					    str_of(rows[i].repeat), at(rows[i].now),
+					    load(&a, rows[i].zone), NULL),
+				 OK);
+		if (!str_eq(s.expr, str_of(rows[i].expr)) || s.first_at_ms != at(rows[i].first))
+			fail_msg("%s: %s %s", rows[i].when, s.expr.p,
+				 date_rfc3339(&a, s.first_at_ms).p);
+	}
+}
+
 static void what_was_kept_and_makes_no_sense_is_refused(void **state)
 {
 	static const char *const bad[][2] = { { "once", "17:00" },     { "once", "" },
@@ -246,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_said_becomes_a_schedule_or_says_what_would),
+		cmocka_unit_test(a_time_in_a_gap_is_repeated_as_it_was_said),
 		cmocka_unit_test(what_was_kept_and_makes_no_sense_is_refused),
 		cmocka_unit_test(the_next_time_follows_the_kind),
 		cmocka_unit_test(due_times_are_told_in_words),
