@@ -109,6 +109,7 @@ static int compare(struct watch_look *out, const struct watch *w, str text, stru
 	return OK;
 }
 
+/* l is NULL: nothing was looked at. */
 static int keep(struct agent *ag, const struct system_row *row, const struct watch *w,
 		const struct watch_look *l, struct err *e)
 {
@@ -120,7 +121,7 @@ static int keep(struct agent *ag, const struct system_row *row, const struct wat
 	int rc;
 
 	if ((rc = store_begin(&tx, ag->opt.store, NULL, e)) < 0 ||
-	    (rc = store_watch_looked(&tx, w, l, &kept, e)) < 0 ||
+	    (l && (rc = store_watch_looked(&tx, w, l, &kept, e)) < 0) ||
 	    (rc = store_system_done(&tx, row->id, e)) < 0 ||
 	    (w->enabled && (rc = store_system_add(&tx, &next, e)) < 0))
 		return rc;
@@ -154,6 +155,9 @@ int watch_run(struct agent *ag, const struct system_row *row, const struct cance
 		return over(ag, row, e);
 	if (rc < 0)
 		return rc;
+	/* Switched off they stay, and go on from what was seen once they are on again. */
+	if (!ag->opt.cfg->watch.enabled)
+		return keep(ag, row, &w, NULL, e);
 	rc = look(ag, &w, &a, &text, c, &why);
 	if (rc < 0 && cancel_reason(c) != CANCEL_NONE)
 		return cancel_check(c, e);
