@@ -112,7 +112,7 @@ static str question(const struct pass *p, const struct batch *b, struct arena *a
 	return buf_str(&q);
 }
 
-/* E_PROTO: the model did not cope. */
+/* E_PROTO: the model did not cope.  A provider that is down says nothing about the items. */
 static int ask(struct pass *p, struct batch *b, struct arena *a, struct err *e)
 {
 	struct once q = { .system = S(instructions),
@@ -126,7 +126,9 @@ static int ask(struct pass *p, struct batch *b, struct arena *a, struct err *e)
 		ids[i] = b->known[i].id;
 	p->calls++;
 	int rc = agent_once(p->ag, &q, a, &answer, &fail, p->c, e);
-	if (rc == E_LIMIT)
+	if (rc == E_PROTO && fail.kind != MODEL_OK)
+		rc = E_IO;
+	else if (rc == E_LIMIT)
 		rc = E_PROTO; /* too long a question or answer: a smaller one may do */
 	return rc < 0 ? rc
 		      : distilled_read(answer, ids, b->known_n, a, &b->found, &b->found_n, e);
@@ -153,7 +155,7 @@ static int unchanged(struct tx *tx, const struct batch *b, struct arena *a, bool
 }
 
 static int store_one(struct pass *p, struct tx *tx, const struct batch *b,
-		     const struct distilled *d, struct err *e)
+		     const struct distilled *d, struct arena *a, struct err *e)
 {
 	struct memory m = { .kind = d->kind,
 			    .subject = d->subject,
@@ -161,9 +163,14 @@ static int store_one(struct pass *p, struct tx *tx, const struct batch *b,
 			    .source = S("consolidation"),
 			    .confidence = 1 };
 	bool known;
+	str left;
 	int64_t id;
-	int rc = store_memory_add(tx, &m, &id, &known, e);
+	/* An old turn may say what was forgotten since. */
+	int rc = store_memory_unsaid(tx, d->content, a, &left, e);
 
+	if (rc < 0 || left.n != d->content.n)
+		return rc;
+	rc = store_memory_add(tx, &m, &id, &known, e);
 	if (rc < 0)
 		return rc == E_INVAL ? OK : rc; /* the store knows best what it takes */
 	p->stored += !known;
@@ -243,7 +250,7 @@ static int keep(struct pass *p, const struct batch *b, struct arena *a, struct e
 	}
 	for (size_t i = 0; rc == OK && i < b->found_n; i++)
 		if (!b->found[i].contradicts.n)
-			rc = store_one(p, &tx, b, &b->found[i], e);
+			rc = store_one(p, &tx, b, &b->found[i], a, e);
 	if (rc == OK)
 		rc = tell(p, &tx, b, a, e);
 	for (size_t i = 0; rc == OK && i < b->n; i++)

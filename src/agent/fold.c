@@ -9,6 +9,7 @@
 #include "agent/once.h"
 #include "agent/prompt.h"
 #include "os/log.h"
+#include "store/memory.h"
 #include "store/state.h"
 #include "text/json.h"
 #include "text/text.h"
@@ -159,11 +160,34 @@ static int64_t part_tokens(struct agent *ag, int attempts)
 	return max < PART_LEAST ? PART_LEAST : max;
 }
 
+/* Grows when memory loses something, and with what else no chat did. */
+static int lost(struct agent *ag, int64_t *rev, struct err *e)
+{
+	int64_t added = 0;
+	int rc = store_memory_rev(ag->opt.store, rev, &added, e);
+
+	*rev -= added;
+	return rc;
+}
+
+/* The summary without what was forgotten.  E_BUSY: that may have been while it was written. */
+static int unsaid(struct agent *ag, struct tx *tx, int64_t rev, struct arena *a, str *summary,
+		  struct err *e)
+{
+	int64_t now = 0;
+	int rc = lost(ag, &now, e);
+
+	if (rc == OK && now != rev)
+		return err_set(e, E_BUSY, "memory changed while the summary was written");
+	return rc < 0 ? rc : store_memory_unsaid(tx, *summary, a, summary, e);
+}
+
 /* Summary and beginning of the history, and the row, in one commit. */
 static int keep(struct agent *ag, const struct system_row *row, const struct session *read,
-		str summary, int64_t end, int64_t to, struct err *e)
+		str summary, int64_t rev, int64_t end, int64_t to, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
+	SCOPED(arena_free) struct arena a = { 0 };
 	struct session next = *read;
 	int rc;
 
@@ -171,6 +195,7 @@ static int keep(struct agent *ag, const struct system_row *row, const struct ses
 		next.history_from_seq = end;
 	/* Prompts begin anew here anyway, so that old results collapse for nothing. */
 	if ((rc = store_begin(&tx, ag->opt.store, NULL, e)) < 0 ||
+	    (end > read->folded_seq && (rc = unsaid(ag, &tx, rev, &a, &summary, e)) < 0) ||
 	    (end > read->folded_seq &&
 	     (rc = store_collapse_old(&tx, read->id, end, FIT_KEEP, e)) < 0) ||
 	    (end > read->folded_seq &&
@@ -186,8 +211,11 @@ int fold_run(struct agent *ag, const struct system_row *row, const struct cancel
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct session s = { .id = row->key };
-	int rc = store_session_get(ag->opt.store, row->key, &a, &s, e);
+	int64_t rev = 0;
+	int rc = lost(ag, &rev, e);
 
+	if (rc == OK)
+		rc = store_session_get(ag->opt.store, row->key, &a, &s, e);
 	if (rc < 0 && rc != E_NOENT)
 		return rc;
 	int64_t to = rc == OK ? target(&a, row->text, &s) : 0;
@@ -204,7 +232,7 @@ int fold_run(struct agent *ag, const struct system_row *row, const struct cancel
 		summary = arena_dup(&a, summary);
 		at = part.end;
 	}
-	rc = keep(ag, row, &s, summary, at, to, e);
+	rc = keep(ag, row, &s, summary, rev, at, to, e);
 	if (rc == OK && at > s.folded_seq)
 		log_info("history.folded", "session=%.*s from_seq=%lld chars=%zu", STRF(s.id),
 			 (long long)at, summary.n);

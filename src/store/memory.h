@@ -100,6 +100,11 @@ int store_memory_forget(struct tx *tx, const int64_t *ids, size_t ids_n, str ses
 int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct memory **back,
 			  size_t *n, struct err *e) MUSTUSE;
 
+/* What is left of a text without the sentences that say what was forgotten and is not remembered
+ * anew, in any conversation that goes on.  *out is in a or the text itself. */
+int store_memory_unsaid(struct tx *tx, str text, struct arena *a, str *out,
+			struct err *e) MUSTUSE;
+
 /* What a session's prompts begin with: made once for an epoch, so that they stay the same. */
 struct memory_snapshot {
 	int64_t epoch, rev; /* rev: of all changes but what chats added */

@@ -215,10 +215,41 @@ static size_t sentence(str s)
 	return end;
 }
 
+/* The sentences that do not say what the row says. */
+static str unsaid(struct arena *a, str text, str content)
+{
+	struct terms wanted = terms_wanted(a, content, 64);
+	struct buf b = buf_in(a, text.n + 1);
+
+	for (str rest = text; rest.n;) {
+		size_t end = sentence(rest);
+		str one = str_sub(rest, 0, end);
+		if (!says(a, one, &wanted) && !str_has(one, content))
+			buf_add(&b, one);
+		rest = str_sub(rest, end, rest.n);
+	}
+	return b.n == text.n ? text : str_trim(buf_str(&b));
+}
+
+int store_memory_unsaid(struct tx *tx, str text, struct arena *a, str *out, struct err *e)
+{
+	struct text *list;
+	size_t n;
+	int rc = collect(tx_db(tx),
+			 "SELECT f.id, 0, f.content FROM memory_forgotten f WHERE ?1 <> '' "
+			 "AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.superseded_by IS NULL "
+			 "AND m.content = f.content)",
+			 text, a, &list, &n, e);
+
+	*out = text;
+	for (size_t i = 0; rc == OK && i < n; i++)
+		*out = unsaid(a, *out, list[i].s);
+	return rc;
+}
+
 static int scrub_summaries(struct tx *tx, const struct memory *m, struct arena *a,
 			   struct err *e)
 {
-	struct terms wanted = terms_wanted(a, m->content, 64);
 	struct text *list;
 	size_t n;
 	int rc =
@@ -226,19 +257,11 @@ static int scrub_summaries(struct tx *tx, const struct memory *m, struct arena *
 			S(""), a, &list, &n, e);
 
 	for (size_t i = 0; rc == OK && i < n; i++) {
-		struct buf b = buf_in(a, list[i].s.n + 1);
-		for (str rest = list[i].s; rest.n;) {
-			size_t end = sentence(rest);
-			str one = str_sub(rest, 0, end);
-			if (!says(a, one, &wanted) && !str_has(one, m->content))
-				buf_add(&b, one);
-			rest = str_sub(rest, end, rest.n);
-		}
-		if (b.n != list[i].s.n)
+		str left = unsaid(a, list[i].s, m->content);
+		if (left.n != list[i].s.n)
 			rc = db_run(tx_db(tx),
 				    "UPDATE sessions SET summary = ?2 WHERE rowid = ?1",
-				    DB_ARGS(db_i64(list[i].id), db_text(str_trim(buf_str(&b)))),
-				    NULL, e);
+				    DB_ARGS(db_i64(list[i].id), db_text(left)), NULL, e);
 	}
 	return rc;
 }

@@ -207,8 +207,8 @@ void aw_says(struct agent_world *k, const char *reply)
 		step(k, LB_HOLD, S(""));
 		return;
 	}
-	if (reply[0] == 'x' || reply[0] == '4') {
-		send_body(k, "400 Bad Request",
+	if (reply[0] == 'x' || reply[0] == '4' || reply[0] == '5') {
+		send_body(k, reply[0] == '5' ? "503 Service Unavailable" : "400 Bad Request",
 			  arena_fmt(&k->w->a,
 				    "{\"error\":{\"message\":\"%.*s\",\"code\":\"%s\"}}",
 				    STRF(text),

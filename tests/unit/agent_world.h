@@ -56,7 +56,7 @@ int agent_world_teardown(void **state);
 
 /* What the endpoint says next: "t:text", "r:reasoning" alone, "e:" nothing, "l:text" cut by the
  * length limit, "f:text" by the filter, "c:name {..}|name {..}" calls, "x:" too long for the
- * context, "4:why" refused, "h:" never answers. */
+ * context, "4:why" refused, "5:why" the server is down, "h:" never answers. */
 void aw_says(struct agent_world *k, const char *reply);
 void aw_fires(struct agent_world *k); /* the endpoint reads a request and fires the token */
 

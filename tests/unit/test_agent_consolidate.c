@@ -205,6 +205,45 @@ static void a_model_that_fails_costs_nothing_that_was_done(void **state)
 			    rows(k).p);
 }
 
+static void a_provider_that_is_down_gives_no_episode_up(void **state)
+{
+	struct agent_world *k = remembering(state);
+
+	(void)add(k, "episode", "e", "one");
+	(void)add(k, "episode", "e", "two");
+	for (int i = 0; i < 4; i++)
+		aw_says(k, "5:overloaded");
+	aw_says(k, "t:[]");
+	for (int i = 1; i <= 4; i++) {
+		assert_int_equal(E_IO, run(k));
+		assert_int_equal(i, k->lb.requests); /* and nothing is halved */
+		world_sql(k->w, "DELETE FROM system_rows"); /* as if its time had come */
+	}
+	assert_int_equal(2, unread(k));
+	assert_int_equal(0, world_i64(k->w, "SELECT count(*) FROM consolidated"));
+	ok(k->w, run(k));
+	assert_int_equal(0, unread(k));
+}
+
+static void what_was_forgotten_is_not_learnt_again(void **state)
+{
+	struct agent_world *k = remembering(state);
+	struct memory *gone;
+	size_t n;
+
+	int64_t id = add(k, "fact", "safe", "the code is zanzibar");
+	world_turn(k->w, "1", "hi", 0);
+	world_sql(k->w, "UPDATE sessions SET summary = 'Facts: they have a safe'");
+	str talk = world_text(k->w, "SELECT id FROM sessions");
+	struct tx tx = world_begin(k->w);
+	ok(k->w, store_memory_forget(&tx, &id, 1, talk, &k->w->a, &gone, &n, &k->w->e));
+	world_commit(k->w, &tx);
+	aw_says(k, "t:[{\"subject\":\"safe\",\"content\":\"The safe opens with the code "
+		   "zanzibar\"},{\"subject\":\"safe\",\"content\":\"They own a safe\"}]");
+	ok(k->w, run(k));
+	assert_string_equal("2 fact safe: They own a safe", rows(k).p);
+}
+
 static void a_run_has_an_end_and_leaves_the_rest_to_another(void **state)
 {
 	struct agent_world *k = remembering(state);
@@ -288,6 +327,8 @@ int main(void)
 		TEST(what_contradicts_the_persona_is_told_and_not_stored),
 		TEST(a_bad_batch_is_halved_until_the_one_to_blame_is_alone),
 		TEST(a_model_that_fails_costs_nothing_that_was_done),
+		TEST(a_provider_that_is_down_gives_no_episode_up),
+		TEST(what_was_forgotten_is_not_learnt_again),
 		TEST(a_run_has_an_end_and_leaves_the_rest_to_another),
 		TEST(what_changed_while_the_model_thought_is_seen),
 		TEST(what_is_gone_is_forgotten_here_too),

@@ -7,6 +7,7 @@
 #include "agent/fold.h"
 #include "agent/internal.h"
 #include "agent/system.h"
+#include "store/memory.h"
 
 #include <string.h>
 
@@ -159,6 +160,66 @@ static void a_summary_of_what_was_forgotten_meanwhile_is_thrown_away(void **stat
 	assert_int_equal(0, from_seq(k));
 }
 
+static int64_t remember(struct agent_world *k, str subject, str content)
+{
+	struct memory m = {
+		.kind = S("fact"), .subject = subject, .content = content, .source = S("chat")
+	};
+	struct tx tx = world_begin(k->w);
+	bool known;
+	int64_t id;
+
+	ok(k->w, store_memory_add(&tx, &m, &id, &known, &k->w->e));
+	world_commit(k->w, &tx);
+	return id;
+}
+
+static void forget(struct agent_world *k, int64_t id, str talk)
+{
+	struct tx tx = world_begin(k->w);
+	struct memory *gone;
+	size_t n;
+
+	ok(k->w, store_memory_forget(&tx, &id, 1, talk, &k->w->a, &gone, &n, &k->w->e));
+	assert_int_equal(1, n);
+	world_commit(k->w, &tx);
+}
+
+static void what_was_forgotten_does_not_come_back_in_a_summary(void **state)
+{
+	struct agent_world *k = *state;
+
+	talk(k);
+	forget(k, remember(k, S("ann"), S("Ann lives in Rome")),
+	       world_text(k->w, "SELECT id FROM sessions"));
+	leave(k, 1, 9);
+	aw_says(k, "t:Facts: she is Ann. Ann lives in Rome. She likes tea.");
+	ok(k->w, run(k));
+	assert_string_equal("Facts: she is Ann. She likes tea.", summary(k).p);
+}
+
+static void a_summary_that_was_written_while_memory_lost_something_is_written_again(
+	void **state)
+{
+	struct agent_world *k = *state;
+
+	talk(k);
+	(void)remember(k, S("ann"), S("Ann lives in Rome"));
+	leave(k, 1, 9);
+	/* The answer is there, and paid for. */
+	world_sql(k->w, "CREATE TRIGGER meanwhile AFTER UPDATE OF prompt_tokens ON sessions "
+			"BEGIN DELETE FROM memory WHERE id = 1; END");
+	aw_says(k, "t:Ann lives in Rome. She is tall.");
+	aw_says(k, "t:She is tall.");
+	assert_int_equal(E_BUSY, run(k));
+	assert_string_equal("", summary(k).p);
+	assert_int_equal(0, from_seq(k));
+	world_sql(k->w, "DROP TRIGGER meanwhile; UPDATE system_rows SET owner = ''");
+	ok(k->w, run(k));
+	assert_string_equal("She is tall.", summary(k).p);
+	assert_int_equal(9, from_seq(k));
+}
+
 static void a_failing_model_loses_nothing_and_cuts_nothing(void **state)
 {
 	struct agent_world *k = *state;
@@ -241,6 +302,8 @@ int main(void)
 		TEST(with_nothing_to_fold_the_model_is_not_asked),
 		TEST(a_session_that_is_gone_is_done),
 		TEST(a_summary_of_what_was_forgotten_meanwhile_is_thrown_away),
+		TEST(what_was_forgotten_does_not_come_back_in_a_summary),
+		TEST(a_summary_that_was_written_while_memory_lost_something_is_written_again),
 		TEST(a_failing_model_loses_nothing_and_cuts_nothing),
 		TEST(a_long_past_is_folded_in_parts),
 		TEST(old_results_collapse_where_the_prompt_begins_anew_anyway),
