@@ -137,7 +137,8 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 		done->row = t.rows_n ? t.rows[t.rows_n - 1].id : 0;
 	}
 	bool entered = turns_enter(&g->turns, t.id, &token);
-	if (entered && opt->steer)
+	/* A scheduled turn answers its schedule: what a person says meanwhile is a turn of its own. */
+	if (entered && opt->steer && !scheduled_turn(&t))
 		io.on_request = on_request;
 	bell_ring(&g->inbox); /* one ring may stand for many rows: let another worker look */
 	catch_up(g, t.id, &token);

@@ -67,7 +67,9 @@ int store_turn_joinable(struct store *s, struct arena *a, str **ids, size_t *n, 
 			"SELECT t.id FROM turns t WHERE t.state = 'running' "
 			"AND t.owner = ?1 AND EXISTS (SELECT 1 FROM inbox i "
 			"WHERE i.session_id = t.session_id AND i.state = 'ready' "
-			"AND i.owner = '' AND i.kind = 'message' AND i.ready_at_ms <= ?2)",
+			"AND i.owner = '' AND i.kind = 'message' AND i.ready_at_ms <= ?2) "
+			"AND NOT EXISTS (SELECT 1 FROM inbox c WHERE c.turn_id = t.id "
+			"AND c.kind IN ('cron', 'watch'))",
 			DB_ARGS(db_text(store_owner(s)), db_i64(clock_now_ms())), e);
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		*ids = LIST_ROOM(a, *ids, *n);

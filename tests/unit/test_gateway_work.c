@@ -210,6 +210,30 @@ static void one_ring_is_enough_for_many_rows(void **state)
 	assert_text(text(d, "SELECT state FROM inbox WHERE text = 'ho'"), "ready");
 }
 
+static void a_follow_up_does_not_join_a_scheduled_turn(void **state)
+{
+	static const char *const kinds[] = { "cron", "watch" };
+	struct desk *d = *state;
+	struct world *w = d->k->w;
+
+	d->opt.steer = true;
+	for (size_t i = 0; i < 2 * COUNT(kinds); i++)
+		aw_says(d->k, "t:Done");
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		(void)world_add(w, "1", "due");
+		world_sql(w, arena_fmt(&w->a, "UPDATE inbox SET kind = '%s' WHERE text = 'due'",
+				       kinds[i])
+				     .p);
+		(void)world_add(w, "1", "later");
+		ok(w, turn(d, NULL));
+		assert_text(text(d, "SELECT state FROM inbox WHERE text = 'later'"), "ready");
+		ok(w, turn(d, NULL));
+		assert_text(text(d, "SELECT state FROM inbox WHERE text = 'later'"), "done");
+		world_sql(w, "DELETE FROM inbox");
+	}
+	assert_int_equal(4, d->k->lb.requests);
+}
+
 static void ring_before_send(struct desk *d)
 {
 	d->looked = rung(&d->g.outbox);
@@ -581,6 +605,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(one_ring_is_enough_for_many_rows),
+		TEST(a_follow_up_does_not_join_a_scheduled_turn),
 		TEST(a_slow_delivery_keeps_no_other_waiting),
 		TEST(nothing_is_claimed_once_the_daemon_stops),
 		TEST(a_shutdown_gives_the_turn_back),

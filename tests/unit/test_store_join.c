@@ -57,6 +57,19 @@ static void rows_join_in_order_and_once(void **state)
 	world_check(w);
 }
 
+static void nobody_joins_a_scheduled_turn(void **state)
+{
+	struct world *w = *state;
+
+	(void)world_add(w, "1", "first");
+	struct turn t = world_claim(w);
+	(void)world_add(w, "1", "a");
+	assert_int_equal(joinable(w), 1);
+	world_sql(w, "UPDATE inbox SET kind = 'cron' WHERE text = 'first'");
+	assert_int_equal(joinable(w), 0);
+	world_finish(w, &t);
+}
+
 static void they_come_behind_the_results_of_the_last_round(void **state)
 {
 	struct world *w = *state;
@@ -124,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(rows_join_in_order_and_once),
+		T(nobody_joins_a_scheduled_turn),
 		T(they_come_behind_the_results_of_the_last_round),
 		T(after_a_crash_what_joined_is_still_there),
 		T(nothing_joins_a_turn_that_is_to_end),
