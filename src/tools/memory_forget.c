@@ -3,6 +3,7 @@
  * this conversation took.  It works inside the transaction of its result.
  */
 #include "store/memory.h"
+#include "text/text.h"
 #include "tools/builtin.h"
 
 #define MOST 30 /* rows a query may take */
@@ -32,6 +33,17 @@ static int undo(const struct forgetting *f, struct tx *tx, struct tool_result *o
 	return OK;
 }
 
+/* The result stays in the conversation, so that it must not say what is to be forgotten. */
+static str named(struct arena *a, const struct memory *list, size_t n)
+{
+	struct buf b = buf_in(a, 1u << 20);
+
+	for (size_t i = 0; i < n; i++)
+		buf_fmt(&b, "\nid=%lld (%.*s) %.*s", (long long)list[i].id, STRF(list[i].kind),
+			STRF(text_line(a, list[i].subject, MEMORY_SUBJECT_MAX)));
+	return buf_str(&b);
+}
+
 static int effect(void *arg, struct tx *tx, struct tool_result *out, struct err *e)
 {
 	const struct forgetting *f = arg;
@@ -49,8 +61,8 @@ static int effect(void *arg, struct tx *tx, struct tool_result *out, struct err 
 		out->text = arena_fmt(f->a, "forgot id=%lld", (long long)f->ids[0]);
 	else
 		out->text = arena_fmt(
-			f->a, "forgot %zu; tell the user what went, undo brings it back:\n%.*s",
-			n, STRF(tool_memories(f->a, gone, n)));
+			f->a, "forgot %zu; tell the user what went, undo brings it back:%.*s",
+			n, STRF(named(f->a, gone, n)));
 	return OK;
 }
 
@@ -122,9 +134,10 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 const struct tool tool_memory_forget = {
 	.name = "memory_forget",
 	.title = "Forget",
-	.description = "Delete a memory by its id, or all that have every word of a query. "
-		       "What went is listed; undo brings back what the last call in this "
-		       "conversation took.",
+	.description =
+		"Delete a memory by its id, or all that have every word of a query. "
+		"What went is listed by subject; undo brings back what the last call in this "
+		"conversation took.",
 	.schema = "{\"type\":\"object\",\"properties\":{"
 		  "\"id\":{\"type\":\"integer\"},"
 		  "\"query\":{\"type\":\"string\"},"
