@@ -29,6 +29,13 @@ str self_notes_path(struct arena *a, const struct config *cfg)
 	return cfg->agent.self_notes && dir.n ? arena_fmt(a, "%.*s/SELF.md", STRF(dir)) : S("");
 }
 
+str self_notes_lock(struct arena *a, const struct config *cfg)
+{
+	str dir = cfg->store.data_dir;
+
+	return dir.n ? arena_fmt(a, "%.*s/self_notes.lock", STRF(dir)) : S("");
+}
+
 static int ask(struct agent *ag, str notes, struct arena *a, str *out, const struct cancel *c,
 	       struct err *e)
 {
@@ -46,12 +53,14 @@ static int ask(struct agent *ag, str notes, struct arena *a, str *out, const str
 static int distil(struct agent *ag, str path, struct arena *a, const struct cancel *c,
 		  struct err *e)
 {
+	SCOPED(fd_drop) int lock = -1;
 	str notes, fewer, now;
 	int rc = file_read(&notes, a, path.p, FILE_MOST, e);
 
 	if (rc == E_NOENT || (rc == OK && notes.n <= TOOL_SELF_MAX / 2))
 		return OK;
 	if (rc < 0 || (rc = ask(ag, notes, a, &fewer, c, e)) < 0 ||
+	    (rc = tool_self_lock(&lock, self_notes_lock(a, ag->opt.cfg), c, e)) < 0 ||
 	    (rc = file_read(&now, a, path.p, FILE_MOST, e)) < 0)
 		return rc;
 	if (!str_starts(now, notes))

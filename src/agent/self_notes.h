@@ -13,6 +13,9 @@ struct agent;
 /* Where they are kept; "" they are off. */
 str self_notes_path(struct arena *a, const struct config *cfg);
 
+/* The file that is locked to change them; beside the database, where no tool gets at it. */
+str self_notes_lock(struct arena *a, const struct config *cfg);
+
 /* The handler of SYSTEM_RENEW: notes that fill more than half of their room are rewritten by the
  * model into fewer, and the persona is read again. */
 int self_notes_renew(struct agent *ag, const struct system_row *row, const struct cancel *c,

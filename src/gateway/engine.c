@@ -127,6 +127,7 @@ static int open_tools(struct engine *g, struct err *e)
 		.http = &g->cfg->http,
 		.dynamic = g->cfg->agent.dynamic_tools,
 		.self_path = self_notes_path(&g->arena, g->cfg),
+		.self_lock = self_notes_lock(&g->arena, g->cfg),
 		.policy = &g->cfg->policy,
 		.limits = &g->cfg->limits,
 		.cron = &g->cfg->cron,

@@ -33,6 +33,10 @@ struct tool {
 
 #define TOOL_SELF_MAX 4096 /* bytes of the notes of self_note */
 
+/* Whoever changes the notes holds this lock file, waiting under c; path "" there is none, and *fd
+ * is -1. */
+int tool_self_lock(int *fd, str path, const struct cancel *c, struct err *e) MUSTUSE;
+
 extern const struct tool tool_read_file;
 extern const struct tool tool_write_file;
 extern const struct tool tool_list_dir;

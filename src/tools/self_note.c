@@ -6,9 +6,11 @@
 
 #include "os/file.h"
 #include "os/path.h"
+#include "os/wait.h"
 #include "text/text.h"
 
 #define NOTE_CHARS 300
+#define LOCK_LOOK_MS 20
 
 static bool enabled(const struct tools_opt *opt)
 {
@@ -17,10 +19,24 @@ static bool enabled(const struct tools_opt *opt)
 	return opt->self_path.n && dir_writable(path_dir(&a, opt->self_path).p);
 }
 
+int tool_self_lock(int *fd, str path, const struct cancel *c, struct err *e)
+{
+	int rc;
+
+	*fd = -1;
+	if (!path.n)
+		return OK;
+	while ((rc = lock_take(fd, path.p, e)) == E_BUSY)
+		if ((rc = wait_ms(LOCK_LOOK_MS, c, e)) < 0)
+			return rc;
+	return rc;
+}
+
 static int run(const struct tool_env *env, const struct json *args, struct arena *a,
 	       struct tool_result *out, const struct cancel *c, struct err *e)
 {
 	str note = str_trim(json_str(args, "note"));
+	SCOPED(fd_drop) int lock = -1;
 	struct err why = { 0 };
 	int rc = cancel_check(c, e);
 
@@ -31,6 +47,9 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 	str line = text_line(a, note, NOTE_CHARS);
 	if (!str_eq(line, text_line(a, note, note.n + 1)))
 		return tool_fail(out, a, "a note has at most %d characters", NOTE_CHARS);
+	/* Else it would be lost when they are being shortened. */
+	if ((rc = tool_self_lock(&lock, env->opt->self_lock, c, e)) < 0)
+		return rc;
 	rc = file_append(env->opt->self_path.p, arena_fmt(a, "- %.*s\n", STRF(line)),
 			 TOOL_SELF_MAX, 0600, &why);
 	if (rc == E_LIMIT)

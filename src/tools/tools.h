@@ -28,6 +28,7 @@ struct tools_opt {
 	const struct http_cfg *http; /* of it the CA file counts; web_fetch uses no proxy */
 	bool dynamic; /* tools are off until tools_enable (needs store) */
 	str self_path; /* where self_note keeps its notes; "" it is off */
+	str self_lock; /* the lock file of whoever changes them; "" none */
 	const struct policy_cfg *policy;
 	const struct limits_cfg *limits;
 	const struct cron_cfg *cron; /* NULL: no schedules */

@@ -7,7 +7,9 @@
 #include "agent/internal.h"
 #include "agent/self_notes.h"
 #include "agent/system.h"
+#include "os/clock.h"
 #include "os/file.h"
+#include "tools/builtin.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -46,7 +48,8 @@ static struct agent_world *with_notes(void **state)
 static str note(struct agent_world *k, const char *args, enum call_state want)
 {
 	struct tools *t;
-	struct tools_opt opt = { .self_path = self_notes_path(&k->w->a, &k->cfg) };
+	struct tools_opt opt = { .self_path = self_notes_path(&k->w->a, &k->cfg),
+				 .self_lock = self_notes_lock(&k->w->a, &k->cfg) };
 	struct toolset set;
 	struct call call = { .requested = S("self_note"), .args = str_of(args) };
 
@@ -163,6 +166,32 @@ static void many_notes_become_fewer(void **state)
 	aw_has(aw_request(k, 0), "a note with number 99");
 }
 
+static void nobody_changes_them_while_somebody_else_does(void **state)
+{
+	struct agent_world *k = with_notes(state);
+	struct cancel *c = &k->token;
+	int lock = -1;
+
+	k->cfg.store.data_dir = str_of(k->w->dir);
+	str path = self_notes_lock(&k->w->a, &k->cfg);
+	put(k, "SELF.md", many(k));
+	aw_says(k, "t:- be dry");
+	aw_says(k, "t:- be dry");
+	aw_open(k);
+	assert_int_equal(lock_take(&lock, path.p, NULL), OK);
+	c->deadline_ms = clock_mono_ms() + 1000;
+	renew(k, E_TIMEOUT);
+	assert_true(str_eq(many(k), content(k, "SELF.md")));
+	assert_int_equal(E_TIMEOUT, tool_self_lock(&(int){ -1 }, path, c, NULL));
+	fd_drop(&lock);
+	c->deadline_ms = 0;
+	world_sql(k->w, "DELETE FROM system_rows");
+	renew(k, OK);
+	(void)note(k, "{\"note\":\"be short\"}", CALL_DONE);
+	assert_string_equal("- be dry\n- be short\n", content(k, "SELF.md").p);
+	assert_false(lock_probe(path.p, NULL));
+}
+
 static void a_bad_answer_changes_nothing_and_is_tried_again(void **state)
 {
 	static const char *const answers[] = { "t:Sure, here they are.", "e:", "4:no" };
@@ -208,6 +237,7 @@ int main(void)
 		TEST(it_is_off_unless_asked_for_and_where_nothing_can_be_written),
 		TEST(no_link_is_followed_to_another_file),
 		TEST(many_notes_become_fewer),
+		TEST(nobody_changes_them_while_somebody_else_does),
 		TEST(a_bad_answer_changes_nothing_and_is_tried_again),
 		TEST(a_conversation_that_begins_afresh_asks_for_it),
 	};
