@@ -278,15 +278,16 @@ static int check(const struct ask *q, struct err *e)
 	if (rc < 0)
 		return rc;
 	if (q->json)
-		(void)printf(
-			"{\"rows\":%lld,\"active\":%lld,\"rebuilt\":%s,\"indexed\":%lld}\n",
-			(long long)h.rows, (long long)h.active, h.stale ? "true" : "false",
-			(long long)h.unindexed);
+		(void)printf("{\"rows\":%lld,\"active\":%lld,\"rebuilt\":%s,\"indexed\":%lld,"
+			     "\"purged\":%lld}\n",
+			     (long long)h.rows, (long long)h.active, h.stale ? "true" : "false",
+			     (long long)h.unindexed, (long long)h.purged);
 	else
-		(void)printf("%lld memories, %lld active; the index %s; %lld indexed anew\n",
+		(void)printf("%lld memories, %lld active; the index %s; %lld indexed anew; "
+			     "%lld expired long ago deleted\n",
 			     (long long)h.rows, (long long)h.active,
 			     h.stale ? "did not fit and was rebuilt" : "is sound",
-			     (long long)h.unindexed);
+			     (long long)h.unindexed, (long long)h.purged);
 	return OK;
 }
 

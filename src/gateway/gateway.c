@@ -226,7 +226,7 @@ static void shrink(struct gateway *d)
 static int tidy(struct gateway *d, struct err *e)
 {
 	const struct store_cfg *keep = &d->g->cfg->store;
-	int64_t turns = 0;
+	int64_t turns = 0, purged;
 	shrink(d);
 	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
 
@@ -238,6 +238,8 @@ static int tidy(struct gateway *d, struct err *e)
 	if (rc == OK)
 		rc = store_retain(d->g->store, keep->audit_days, keep->messages_days,
 				  &d->deliver, e);
+	if (rc == OK)
+		rc = store_memory_purge(d->g->store, &d->deliver, &purged, e);
 	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);
 }
 

@@ -113,17 +113,6 @@ static int mend_words(struct store *s, const struct cancel *c, bool *stale, stru
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
-static int purge(struct store *s, const struct cancel *c, int64_t *n, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc = store_begin(&tx, s, c, e);
-
-	if (rc == OK)
-		rc = db_run(tx_db(&tx), "DELETE FROM memory WHERE unixepoch(expires_at) < ?1",
-			    DB_ARGS(db_i64(memory_now_s() - KEPT_S)), n, e);
-	return rc < 0 ? rc : store_commit(&tx, e);
-}
-
 static int count(struct store *s, const char *sql, const struct db_arg *args, size_t n,
 		 int64_t *out, struct err *e)
 {
@@ -133,6 +122,37 @@ static int count(struct store *s, const char *sql, const struct db_arg *args, si
 	return rc < 0 ? rc : db_number(r.db, sql, args, n, out, e);
 }
 
+#define OLD "FROM memory WHERE unixepoch(expires_at) < ?1"
+
+static int purge_some(struct store *s, int64_t before_s, const struct cancel *c, int64_t *n,
+		      struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = store_begin(&tx, s, c, e);
+
+	if (rc == OK)
+		rc = db_run(tx_db(&tx),
+			    "DELETE FROM memory WHERE id IN (SELECT id " OLD " LIMIT ?2)",
+			    DB_ARGS(db_i64(before_s), db_i64(BATCH)), n, e);
+	return rc < 0 ? rc : store_commit(&tx, e);
+}
+
+int store_memory_purge(struct store *s, const struct cancel *c, int64_t *purged, struct err *e)
+{
+	int64_t before_s = memory_now_s() - KEPT_S, n = 0;
+	/* A reader looks, so that the writer is taken only for work. */
+	int rc = count(s, "SELECT EXISTS (SELECT 1 " OLD ")", DB_ARGS(db_i64(before_s)), &n, e);
+
+	*purged = 0;
+	for (n = n ? BATCH : 0; rc == OK && n == BATCH;) {
+		rc = purge_some(s, before_s, c, &n, e);
+		*purged += rc == OK ? n : 0;
+	}
+	if (*purged)
+		log_info("memory.purged", "rows=%lld", (long long)*purged);
+	return rc;
+}
+
 int store_memory_check(struct store *s, const struct cancel *c, struct memory_health *out,
 		       struct err *e)
 {
@@ -140,7 +160,7 @@ int store_memory_check(struct store *s, const struct cancel *c, struct memory_he
 	int rc = mend_words(s, c, &h.stale, e);
 
 	if (rc == OK)
-		rc = purge(s, c, &h.purged, e);
+		rc = store_memory_purge(s, c, &h.purged, e);
 	if (rc == OK)
 		rc = index_all(s, c, &h.unindexed, e);
 	if (rc == OK)
