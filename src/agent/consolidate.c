@@ -9,6 +9,7 @@
 #include "agent/distilled.h"
 #include "agent/internal.h"
 #include "agent/once.h"
+#include "os/clock.h"
 #include "os/log.h"
 #include "store/consolidate.h"
 #include "store/memory.h"
@@ -20,6 +21,7 @@
 #define KNOWN_EACH 6 /* rows that are shown for an item */
 #define KNOWN_MOST 40
 #define CALLS 8 /* of one run */
+#define LATER_MS (15 * 60000)
 #define ITEM_CHARS 4000
 #define PERSONA_CHARS 16000
 #define ANSWER_MAX (256u << 10)
@@ -47,6 +49,7 @@ struct pass {
 	str persona;
 	int calls;
 	bool more; /* something is left for another run */
+	bool later; /* which would meet the same again at once */
 	int64_t stored, superseded, contradictions;
 };
 
@@ -245,7 +248,7 @@ static int keep(struct pass *p, const struct batch *b, struct arena *a, struct e
 	if (rc == OK)
 		rc = unchanged(&tx, b, a, &same, e);
 	if (rc == OK && !same) {
-		p->more = true; /* thrown away; the next run reads what is there now */
+		p->more = p->later = true; /* thrown away; the next run reads anew */
 		return OK;
 	}
 	for (size_t i = 0; rc == OK && i < b->found_n; i++)
@@ -276,7 +279,7 @@ static int run(struct pass *p, const struct consolidate_item *items, size_t n, s
 	int rc;
 
 	if (p->calls >= CALLS) {
-		p->more = true;
+		p->more = p->later = true;
 		return OK;
 	}
 	if ((rc = find_known(p, &b, &a, e)) < 0)
@@ -286,6 +289,7 @@ static int run(struct pass *p, const struct consolidate_item *items, size_t n, s
 		return keep(p, &b, &a, e);
 	if (rc != E_PROTO)
 		return rc;
+	p->later = true;
 	if (n == 1)
 		return give_up(p, items, e);
 	rc = run(p, items, n / 2, e);
@@ -295,7 +299,9 @@ static int run(struct pass *p, const struct consolidate_item *items, size_t n, s
 static int finish(const struct pass *p, const struct system_row *row, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	const struct system_new again = { .what = S(CONSOLIDATE_WHAT) };
+	const struct system_new again = { .what = S(CONSOLIDATE_WHAT),
+					  .ready_at_ms =
+						  p->later ? clock_now_ms() + LATER_MS : 0 };
 	int rc;
 
 	if ((rc = store_begin(&tx, p->ag->opt.store, NULL, e)) < 0 ||

@@ -441,8 +441,8 @@ int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	struct db *db = tx_db(tx);
-	struct memory *list;
-	size_t used;
+	struct memory *list, there;
+	size_t used, left = 0;
 	int64_t id;
 	int rc = db_query(&r, db,
 			  "SELECT " MEMORY_COLUMNS " FROM memory_forgotten "
@@ -452,8 +452,13 @@ int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct
 
 	if (rc < 0 || (rc = collect(&r, a, &list, &used, e)) < 0)
 		return rc;
-	for (size_t i = 0; rc == OK && i < used; i++)
-		rc = insert(tx, &list[i], &id, e);
+	for (size_t i = 0; rc == OK && i < used; i++) {
+		rc = load(db, list[i].id, a, &there, NULL);
+		if (rc == OK) /* imported meanwhile */
+			continue;
+		if (rc == E_NOENT && (rc = insert(tx, &list[i], &id, e)) == OK)
+			list[left++] = list[i];
+	}
 	if (rc == OK && used)
 		rc = db_run(db,
 			    "DELETE FROM memory_forgotten WHERE session_id = ?1 AND batch = "
@@ -462,7 +467,7 @@ int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct
 	if (rc < 0)
 		return rc;
 	*back = list;
-	*n = used;
+	*n = left;
 	return OK;
 }
 

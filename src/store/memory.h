@@ -96,7 +96,8 @@ int store_memory_forget(struct tx *tx, const int64_t *ids, size_t ids_n, str ses
 			struct arena *a, struct memory **gone, size_t *n,
 			struct err *e) MUSTUSE;
 
-/* What the session's last forgetting took comes back, as rows.  *n is 0 when there is none. */
+/* What the session's last forgetting took comes back, as rows, but what is there again by its id.
+ * *n is 0 when there is none. */
 int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct memory **back,
 			  size_t *n, struct err *e) MUSTUSE;
 
@@ -136,6 +137,10 @@ struct memory_health {
 	int64_t unindexed; /* changed by a foreign shell, now in the second index */
 	bool stale; /* the full-text index did not fit the rows, and was made anew */
 };
+/* Delete what expired a month ago, a few rows at a time. */
+int store_memory_purge(struct store *s, const struct cancel *c, int64_t *purged,
+		       struct err *e) MUSTUSE;
+
 /* Hold the indexes against the rows and mend them; delete what expired long ago. */
 int store_memory_check(struct store *s, const struct cancel *c, struct memory_health *out,
 		       struct err *e) MUSTUSE;

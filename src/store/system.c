@@ -16,8 +16,9 @@ int store_system_add(struct tx *tx, const struct system_new *row, struct err *e)
 		      "INSERT INTO system_rows (what, key, text, ready_at_ms, created_at_ms) "
 		      "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (what, key) DO UPDATE SET "
 		      "again = again OR owner <> '', text = excluded.text, "
-		      "ready_at_ms = iif(attempts = 0, min(ready_at_ms, excluded.ready_at_ms), "
-		      "ready_at_ms)",
+		      "ready_at_ms = CASE WHEN owner <> '' AND again = 0 "
+		      "THEN excluded.ready_at_ms WHEN owner <> '' OR attempts = 0 "
+		      "THEN min(ready_at_ms, excluded.ready_at_ms) ELSE ready_at_ms END",
 		      DB_ARGS(db_text(row->what), db_text(row->key), db_text(row->text),
 			      db_i64(at), db_i64(now)),
 		      NULL, e);
@@ -62,11 +63,11 @@ int store_system_done(struct tx *tx, int64_t id, struct err *e)
 	struct db *db = tx_db(tx);
 	struct db_arg owner = db_text(store_owner(tx->s));
 	int64_t changed = 0;
-	int rc = db_run(
-		db,
-		"UPDATE system_rows SET owner = '', attempts = 0, again = 0, error = '', "
-		"ready_at_ms = ?3 WHERE id = ?1 AND owner = ?2 AND again = 1",
-		DB_ARGS(db_i64(id), owner, db_i64(clock_now_ms())), &changed, e);
+	int rc =
+		db_run(db,
+		       "UPDATE system_rows SET owner = '', attempts = 0, again = 0, error = '' "
+		       "WHERE id = ?1 AND owner = ?2 AND again = 1",
+		       DB_ARGS(db_i64(id), owner), &changed, e);
 
 	if (rc == OK && changed == 0)
 		rc = db_run(db, "DELETE FROM system_rows WHERE id = ?1 AND owner = ?2",

@@ -33,7 +33,7 @@ struct system_row {
 
 /* Insert, unless there is one with this what and key already.  One that waits is moved forward
  * to ready_at_ms if nothing of it failed yet; one that is being worked on is done once more
- * afterwards. */
+ * afterwards, from ready_at_ms on. */
 int store_system_add(struct tx *tx, const struct system_new *row, struct err *e) MUSTUSE;
 
 /* The row that has been ready longest is this process's.  E_NOENT: none is ready. */

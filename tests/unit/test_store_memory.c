@@ -360,6 +360,23 @@ static void what_expired_long_ago_is_deleted_at_last(void **state)
 	assert_int_equal(world_i64(w, "SELECT min(id) FROM memory"), 2);
 }
 
+static void much_that_expired_long_ago_is_deleted_in_batches(void **state)
+{
+	struct world *w = *state;
+	int64_t n = 0;
+
+	world_sql(w, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+		     "WHERE i < 1203) INSERT INTO memory (kind, subject, content, source, "
+		     "created_at, updated_at, expires_at) SELECT 'episode', 'e', 'row ' || i, "
+		     "'chat', '2020-01-01T00:00:00Z', '2020-01-01T00:00:00Z', "
+		     "iif(i < 1203, '2020-02-01T00:00:00Z', NULL) FROM n");
+	ok(w, store_memory_purge(w->s, NULL, &n, &w->e));
+	assert_int_equal(n, 1202);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM memory"), 1);
+	ok(w, store_memory_purge(w->s, NULL, &n, &w->e));
+	assert_int_equal(n, 0);
+}
+
 /* --- forgetting ----------------------------------------------------------------------- */
 
 static int64_t holding(struct world *w, const char *word)
@@ -534,6 +551,34 @@ static void forgetting_can_be_undone_until_the_epoch_ends(void **state)
 	sound(w, false);
 }
 
+static void what_is_there_again_does_not_keep_the_rest_from_coming_back(void **state)
+{
+	struct world *w = *state;
+	int64_t id = add(w, "safe", "the code is zanzibar");
+	int64_t other = add(w, "mom", "zanzibar born");
+	str session = everywhere(w, id, other);
+	struct memory *gone, *back;
+	size_t n;
+
+	struct tx tx = world_begin(w);
+	ok(w, store_memory_forget(&tx, (int64_t[]){ id, other }, 2, session, &w->a, &gone, &n,
+				  &w->e));
+	world_commit(w, &tx);
+	world_sql(w, arena_fmt(&w->a,
+			       "INSERT INTO memory (id, kind, subject, content, source, "
+			       "created_at, updated_at) VALUES (%lld, 'fact', 'safe', 'mine', "
+			       "'operator', '2026', '2026')",
+			       (long long)id)
+			     .p);
+	tx = world_begin(w);
+	ok(w, store_memory_unforget(&tx, session, &w->a, &back, &n, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(n, 1);
+	assert_int_equal(back[0].id, other);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM memory"), 2);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM memory_forgotten"), 0);
+}
+
 static void a_query_takes_only_what_has_all_its_words(void **state)
 {
 	struct world *w = *state;
@@ -612,9 +657,11 @@ int main(void)
 		T(lists_are_by_kind_and_place),
 		T(the_indexes_follow_whoever_writes),
 		T(every_change_counts_and_additions_by_a_chat_are_told_apart),
+		T(much_that_expired_long_ago_is_deleted_in_batches),
 		T(what_expired_long_ago_is_deleted_at_last),
 		T(a_forgotten_row_is_nowhere),
 		T(what_it_superseded_is_forgotten_with_it),
+		T(what_is_there_again_does_not_keep_the_rest_from_coming_back),
 		T(forgetting_can_be_undone_until_the_epoch_ends),
 		T(a_query_takes_only_what_has_all_its_words),
 		T(an_import_brings_rows_back_as_they_were_and_none_twice),

@@ -122,6 +122,19 @@ static void what_is_asked_for_during_its_work_is_done_once_more(void **state)
 	assert_int_equal(0, rows(w));
 }
 
+static void what_is_asked_for_later_waits_for_its_time_after_its_work(void **state)
+{
+	struct world *w = *state;
+
+	add(w, "fold", "a", 0);
+	struct system_row row = claim(w);
+	add(w, "fold", "a", clock_now_ms() + 90000);
+	add(w, "fold", "a", clock_now_ms() + 60000);
+	add(w, "fold", "a", clock_now_ms() + 80000);
+	end(w, store_system_done, row.id);
+	assert_in_range(wait_of(w), 50000, 60000);
+}
+
 static void failures_are_spaced_further_and_further_and_asking_does_not_help(void **state)
 {
 	struct world *w = *state;
@@ -204,6 +217,7 @@ int main(void)
 		TEST(there_is_one_row_of_a_kind_and_key),
 		TEST(what_is_not_due_waits_and_may_be_moved_forward_only),
 		TEST(what_is_asked_for_during_its_work_is_done_once_more),
+		TEST(what_is_asked_for_later_waits_for_its_time_after_its_work),
 		TEST(failures_are_spaced_further_and_further_and_asking_does_not_help),
 		TEST(what_a_shutdown_puts_down_has_not_been_tried),
 		TEST(a_row_is_its_owners_alone),
