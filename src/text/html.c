@@ -11,6 +11,7 @@
 
 #include <gumbo.h>
 
+#define FIRST_MAX 999999999 /* a list that claims to begin later begins at 1 */
 #define TITLE_MAX 300
 #define TEXT_MAX ((size_t)8 << 20)
 #define COUNTERS_MAX 32
@@ -215,7 +216,8 @@ static void list_begin(struct walk *w, const GumboNode *n)
 	const char *start = attr(n, "start");
 	int64_t first = 1;
 
-	if (start && (!str_i64(str_trim(str_of(start)), &first) || first < 1))
+	if (start &&
+	    (!str_i64(str_trim(str_of(start)), &first) || first < 1 || first > FIRST_MAX))
 		first = 1;
 	html_break(&w->o, w->lists ? 1 : 2);
 	if (w->lists < COUNTERS_MAX)

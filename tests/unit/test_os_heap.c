@@ -134,10 +134,17 @@ int main(void)
 	return cmocka_run_group_tests_name("os/heap", tests, NULL, NULL);
 }
 #else
-int main(void)
+static void the_heap_is_somebody_elses(void **state)
 {
 	heap_tune();
 	heap_trim();
-	return 0;
+	skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_heap_is_somebody_elses) };
+
+	return cmocka_run_group_tests_name("os/heap", tests, NULL, NULL);
 }
 #endif
