@@ -48,16 +48,23 @@ static str unfenced(str s)
 	return str_trim(s);
 }
 
+static bool known(str category)
+{
+	static const char *const all[] = { "destructive", "privileged", "network",
+					   "secret_access" };
+
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (str_ieq(category, str_of(all[i])))
+			return true;
+	return false;
+}
+
 static const char *odd(const struct json *v)
 {
 	const struct json *kinds = json_get(v, "categories");
 
 	if (!json_is(v, JSON_OBJECT))
 		return "it is no object";
-	for (const struct json *m = v->child; m; m = m->next)
-		if (!str_eq(m->key, S("risk")) && !str_eq(m->key, S("categories")) &&
-		    !str_eq(m->key, S("reason")))
-			return "it has something else in it";
 	if (!json_is(json_get(v, "reason"), JSON_STRING))
 		return "it has no reason";
 	if (!json_is(kinds, JSON_ARRAY))
@@ -65,10 +72,12 @@ static const char *odd(const struct json *v)
 	for (const struct json *k = kinds->child; k; k = k->next)
 		if (!json_is(k, JSON_STRING))
 			return "a category is no text";
+		else if (!known(str_trim(k->s)))
+			return "a category is none of those it was told";
 	str risk = json_str(v, "risk");
 	if (!str_eq(risk, S("none")) && !str_eq(risk, S("low")) && !str_eq(risk, S("high")))
 		return "its risk is none of none, low, high";
-	return NULL;
+	return v->n == 3 ? NULL : "it has something else in it";
 }
 
 static bool wants_person(const struct json *kinds, const str *confirm_on, size_t n, str *kind)
@@ -90,7 +99,7 @@ void policy_classify_read(struct classified *out, struct arena *a, str reply,
 
 	*out = (struct classified){ 0 };
 	const char *why =
-		json_read(&v, a, unfenced(reply), NULL) < 0 ? "it is no JSON" : odd(v);
+		json_read_once(&v, a, unfenced(reply), NULL) < 0 ? "it is no JSON" : odd(v);
 	if (why) {
 		out->reason = arena_fmt(a, "the classifier's answer is odd: %s", why);
 		return;

@@ -248,7 +248,7 @@ static struct json *convert(struct arena *a, json_t *from)
 	return v;
 }
 
-int json_read(struct json **out, struct arena *a, str text, struct err *e)
+static int read_with(size_t flags, struct json **out, struct arena *a, str text, struct err *e)
 {
 	json_error_t why;
 	str what;
@@ -260,7 +260,7 @@ int json_read(struct json **out, struct arena *a, str text, struct err *e)
 		return rc;
 	SCOPED(root_drop)
 	json_t *root = json_loadb(text.p ? text.p : "", text.n,
-				  JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
+				  JSON_ALLOW_NUL | JSON_DECODE_ANY | flags, &why);
 	if (!root) {
 		if (json_error_code(&why) == json_error_out_of_memory)
 			abort();
@@ -272,6 +272,16 @@ int json_read(struct json **out, struct arena *a, str text, struct err *e)
 	}
 	*out = convert(a, root);
 	return OK;
+}
+
+int json_read(struct json **out, struct arena *a, str text, struct err *e)
+{
+	return read_with(0, out, a, text, e);
+}
+
+int json_read_once(struct json **out, struct arena *a, str text, struct err *e)
+{
+	return read_with(JSON_REJECT_DUPLICATES, out, a, text, e);
 }
 
 /* --- looking ------------------------------------------------------------------------ */

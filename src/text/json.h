@@ -40,6 +40,9 @@ struct json {
  * skipped.  E_PROTO with line and column, E_LIMIT too deep. */
 int json_read(struct json **out, struct arena *a, str text, struct err *e) MUSTUSE;
 
+/* As json_read(), but a repeated key is E_PROTO too. */
+int json_read_once(struct json **out, struct arena *a, str text, struct err *e) MUSTUSE;
+
 /* All of these take NULL for v and answer as for something absent. */
 const struct json *json_get(const struct json *v, const char *key);
 const struct json *json_at(const struct json *v, size_t i);
