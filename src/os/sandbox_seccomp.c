@@ -126,6 +126,8 @@ static const struct refusal refusals[] = {
 	{ SANDBOX_NO_NETWORK, SYS_socket, EACCES, ARG_IS_NOT, 0, AF_UNIX },
 	{ SANDBOX_NO_NETWORK, SYS_io_uring_setup, ENOSYS, .when = ALWAYS },
 	{ SANDBOX_NO_SOCKETS, SYS_socket, EACCES, ARG_IS, 0, AF_UNIX },
+	/* One end of a pair of datagram sockets can be connected to another name. */
+	{ SANDBOX_NO_SOCKETS, SYS_socketpair, EACCES, ARG_HAS, 1, SOCK_DGRAM },
 	/* What Landlock does not watch. */
 	{ NO_TRUNCATE, SYS_truncate, EACCES, .when = ALWAYS },
 	{ OWN, SYS_fchown, EPERM, .when = ALWAYS },

@@ -212,6 +212,10 @@ static void the_network_can_be_closed(void **state)
 		{ "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'",
 		  SANDBOX_NO_SOCKETS },
 		{ "python3 -c 'import socket; socket.socketpair()'", 0 },
+		{ "python3 -c 'import socket; socket.socketpair(type=socket.SOCK_DGRAM)'",
+		  SANDBOX_NO_SOCKETS },
+		{ "python3 -c 'import socket; socket.socketpair(type=socket.SOCK_RAW)'",
+		  SANDBOX_NO_SOCKETS },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
