@@ -31,15 +31,18 @@ int iconv_decode(struct arena *a, const char *name, str bytes, str *out, struct 
 
 	for (size_t i = 0; i < bytes.n; i++)
 		in[i] = bytes.p[i];
-	while (left) {
+	/* In some sets the last character waits for what may be put onto it. */
+	for (bool last = false; !last;) {
+		last = left == 0;
 		char *to = buf_room(&b, ROOM);
 		size_t room = ROOM;
 		if (!to)
 			break;
-		size_t n = iconv(cd, &in, &left, &to, &room);
+		size_t n = last ? iconv(cd, NULL, NULL, &to, &room)
+				: iconv(cd, &in, &left, &to, &room);
 		int why = errno;
 		buf_filled(&b, ROOM - room);
-		if (n != (size_t)-1 || why == E2BIG)
+		if (last || n != (size_t)-1 || why == E2BIG)
 			continue;
 		buf_add(&b, S("\xef\xbf\xbd"));
 		in++;

@@ -37,6 +37,8 @@ static const struct {
 	{ "shift_jis", S("a\x93"), "a\xef\xbf\xbd" },
 	{ "euc-kr", S("\xff\xc7\xd1"), "\xef\xbf\xbd한" },
 	{ "windows-1251", S(""), "" },
+	{ "windows-1258", S("vi\xea"), "viê" },
+	{ "windows-1258", S("a"), "a" },
 };
 
 static void sets_become_utf_8(void **state)
