@@ -48,6 +48,10 @@ static int request_text(struct buf *b, const struct proc_opt *opt, struct spawne
 {
 	buf_add(b, str_of(opt->cwd ? opt->cwd : "/"));
 	buf_addc(b, '\0');
+	if (opt->cwd_is) {
+		r->cwd_dev = opt->cwd_is->st_dev;
+		r->cwd_ino = opt->cwd_is->st_ino;
+	}
 	for (; opt->argv[r->argc]; r->argc++) {
 		buf_add(b, str_of(opt->argv[r->argc]));
 		buf_addc(b, '\0');

@@ -20,6 +20,8 @@
 #include "os/cancel.h"
 #include "os/sandbox.h"
 
+#include <sys/stat.h>
+
 /* Fork the spawner.  Call first thing in main: descriptors 0, 1 and 2 are open after it.
  * Then spawner_hide() once the environment has been copied: wipes the initial environment block
  * and makes this process not dumpable. */
@@ -35,6 +37,7 @@ struct proc_opt {
 	const char *const *argv; /* argv[0] is looked up in PATH of env when it has no slash */
 	const char *const *env; /* the whole environment, "K=V", NULL-terminated */
 	const char *cwd; /* absolute; NULL: "/" */
+	const struct stat *cwd_is; /* the directory that must be there; NULL: any */
 	enum proc_stdio in, out, err;
 	int fds[3]; /* for PROC_FD, borrowed */
 	const struct sandbox *box; /* NULL: as free as we are */

@@ -33,6 +33,7 @@
 struct spawner_request {
 	uint32_t argc, envc, rules_n;
 	bool confined;
+	uint64_t cwd_dev, cwd_ino; /* what cwd has to be; both 0: anything */
 	struct sandbox box; /* its pointers count for nothing */
 };
 

@@ -166,6 +166,22 @@ static bool hand_over(int report, int listener)
 	return sendmsg(report, &msg, MSG_NOSIGNAL) == 1;
 }
 
+/* The name may have been given to another directory since somebody looked. */
+static bool enter(const struct spawner_plan *p)
+{
+	uint64_t dev = p->head->cwd_dev, ino = p->head->cwd_ino;
+	struct stat st;
+
+	if (chdir(p->cwd) != 0)
+		return false;
+	if (dev == 0 && ino == 0)
+		return true;
+	if (stat(".", &st) != 0)
+		return false;
+	errno = ESTALE;
+	return st.st_dev == dev && st.st_ino == ino;
+}
+
 static int become(const struct spawner_plan *p, int report)
 {
 	int listener = -1;
@@ -177,7 +193,7 @@ static int become(const struct spawner_plan *p, int report)
 			return STAGE_SETUP;
 	if (!reset_signals())
 		return STAGE_SETUP;
-	if (chdir(p->cwd) != 0)
+	if (!enter(p))
 		return STAGE_CWD;
 	if (p->head->confined && sandbox_apply(&p->box, &listener) != 0)
 		return STAGE_SANDBOX;

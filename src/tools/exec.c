@@ -6,6 +6,7 @@
  * go into one pipe, as on a terminal.  What a command may do is decided before, by the gate and
  * by the sandbox; nothing here looks at the command itself.
  */
+#include "base/path.h"
 #include "config/confine.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -36,7 +37,12 @@ struct running {
 	int out; /* our end of the pipe; -1 at its end */
 	struct output said;
 	const char *cwd;
-	int64_t room_min; /* kept free on its file system; 0: not looked at */
+	struct stat cwd_is;
+	int cwd_held; /* so that no other gets its number; -1 none */
+	struct room {
+		const char *place;
+		int64_t least; /* kept free on its file system; 0: not looked at */
+	} rooms[2]; /* of the working and the private directory */
 	const char *killed; /* why, NULL it was not */
 	int64_t give_up_ms; /* when it is not waited for any more; 0 not yet */
 	char chunk[CHUNK];
@@ -68,27 +74,24 @@ static const char *const *shell_of(const struct tool_env *env, struct arena *a,
 }
 
 /* The directory the command starts in: that of the configuration, or one below it. */
-static const char *cwd_of(const struct tool_env *env, const struct json *args, struct arena *a,
-			  struct err *e)
+static int find_cwd(struct running *r, const struct tool_env *env, const struct json *args,
+		    struct arena *a, struct err *e)
 {
-	SCOPED(fd_drop) int held = -1;
-	const struct beneath b = { .roots = &env->opt->exec->cwd, .n = 1 };
-	const struct json *v = json_get(args, "cwd");
-	struct stat st;
+	const struct tools_opt *opt = env->opt;
+	const struct beneath b = { .roots = &opt->exec->cwd, .n = 1, .home = opt->home };
+	str text = json_str(args, "cwd"), abs;
+	int rc;
 
-	if (!v || json_is(v, JSON_NULL) || !str_trim(json_text(v)).n)
-		return arena_cstr(a, env->opt->exec->cwd);
-	if (beneath_look(&b, a, json_text(v), &held, &st, e) < 0)
-		return NULL;
-	if (!S_ISDIR(st.st_mode)) {
-		(void)err_set(e, E_INVAL, "not a directory");
-		return NULL;
-	}
-	return str_starts(json_text(v), S("/"))
-		       ? arena_cstr(a, json_text(v))
-		       : arena_fmt(a, "%.*s/%.*s", STRF(env->opt->exec->cwd),
-				   STRF(json_text(v)))
-				 .p;
+	r->cwd = arena_cstr(a, opt->exec->cwd);
+	if (!str_trim(text).n)
+		return OK;
+	if ((rc = beneath_look(&b, a, text, &r->cwd_held, &r->cwd_is, e)) < 0 ||
+	    (rc = path_absolute(&abs, a, text, opt->home, opt->exec->cwd, e)) < 0)
+		return rc;
+	if (!S_ISDIR(r->cwd_is.st_mode))
+		return err_set(e, E_INVAL, "not a directory");
+	r->cwd = abs.p;
+	return OK;
 }
 
 static int start(const struct tool_env *env, struct running *r, const char *command,
@@ -109,6 +112,7 @@ static int start(const struct tool_env *env, struct running *r, const char *comm
 			  &(struct proc_opt){ .argv = shell_of(env, a, command),
 					      .env = vars,
 					      .cwd = r->cwd,
+					      .cwd_is = r->cwd_held >= 0 ? &r->cwd_is : NULL,
 					      .in = PROC_NULL,
 					      .out = PROC_FD,
 					      .err = PROC_FD,
@@ -137,11 +141,29 @@ static void end_it(struct running *r, const char *why)
 	proc_signal(r->proc, SIGKILL);
 }
 
+static void look_at_rooms(struct running *r, const struct sandbox *box)
+{
+	int64_t left, size;
+
+	r->rooms[0].place = r->cwd;
+	r->rooms[1].place = box->tmp ? box->tmp : r->cwd;
+	for (size_t i = 0; i < COUNT(r->rooms); i++) {
+		if (!disk_room(r->rooms[i].place, &left, &size))
+			continue;
+		int64_t least = size / ROOM_SHARE < ROOM_MOST ? size / ROOM_SHARE : ROOM_MOST;
+		r->rooms[i].least = left > least ? least : 0; /* it was full before */
+	}
+}
+
 static bool over_full(const struct running *r)
 {
 	int64_t left, size;
 
-	return r->room_min > 0 && disk_room(r->cwd, &left, &size) && left < r->room_min;
+	for (size_t i = 0; i < COUNT(r->rooms); i++)
+		if (r->rooms[i].least > 0 && disk_room(r->rooms[i].place, &left, &size) &&
+		    left < r->rooms[i].least)
+			return true;
+	return false;
 }
 
 /* Until the command and all of its processes are gone.  limit: its own time. */
@@ -153,7 +175,7 @@ static int follow(struct running *r, struct cancel *limit, const struct cancel *
 				      { .fd = proc_exit_fd(r->proc), .events = POLLIN } };
 		int64_t now = clock_mono_ms(), until = r->give_up_ms;
 
-		if (!until && r->room_min)
+		if (!until && (r->rooms[0].least || r->rooms[1].least))
 			until = now + LOOK_MS;
 		int rc = wait_fds(p, COUNT(p), until, r->killed ? c : limit, e);
 		if (cancel_reason(c) != CANCEL_NONE)
@@ -197,7 +219,7 @@ static void report(struct running *r, const struct exec_cfg *cfg, int status, in
 	if (!why && proc_left_some(r->proc))
 		why = "processes it left in the background were ended with it";
 	out->failed = r->killed || status == PROC_LOST;
-	out->truncated = output_cut(&r->said);
+	str said = output_text(&r->said, a, &out->truncated);
 	buf_fmt(&b, "exit_code: %lld\nduration_ms: %lld\n", (long long)out->exit_code,
 		(long long)ms);
 	if (why)
@@ -205,7 +227,7 @@ static void report(struct running *r, const struct exec_cfg *cfg, int status, in
 	if (out->truncated)
 		buf_fmt(&b, "[output truncated to %lld bytes]\n",
 			(long long)cfg->max_output_bytes);
-	buf_add(&b, output_text(&r->said, a));
+	buf_add(&b, said);
 	out->text = buf_str(&b);
 }
 
@@ -215,14 +237,12 @@ static int run_it(const struct tool_env *env, struct running *r, const char *com
 {
 	SCOPED(cancel_done) struct cancel limit = { .fd = -1 };
 	const struct exec_cfg *cfg = env->opt->exec;
-	int64_t began = clock_mono_ms(), left, size;
+	int64_t began = clock_mono_ms();
 	struct err why = { 0 };
 	int status = PROC_LOST;
 
-	if (env->opt->box && env->opt->box->max_file_bytes && disk_room(r->cwd, &left, &size)) {
-		int64_t least = size / ROOM_SHARE < ROOM_MOST ? size / ROOM_SHARE : ROOM_MOST;
-		r->room_min = left > least ? least : 0; /* it was full before */
-	}
+	if (env->opt->box && env->opt->box->max_file_bytes)
+		look_at_rooms(r, env->opt->box);
 	int rc = start(env, r, command, a, c, &why);
 	if (rc == E_CANCELED || rc == E_TIMEOUT)
 		return err_set(e, rc, "%s", why.msg);
@@ -260,16 +280,19 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 				 "tools.exec.sandbox.require is set: %.*s",
 				 STRF(text_line(a, missing, 300)));
 	struct running *r = NEW(a, struct running);
-	r->out = -1;
+	r->out = r->cwd_held = -1;
 	/* The workspace may not be there yet; what else is wrong with it will be said. */
 	(void)!dir_make(arena_cstr(a, cfg->cwd), 0755, NULL);
-	if (!(r->cwd = cwd_of(env, args, a, &why)))
+	if (find_cwd(r, env, args, a, &why) < 0) {
+		fd_drop(&r->cwd_held);
 		return tool_fail(out, a, "cwd %.*s: %s",
 				 STRF(text_line(a, json_str(args, "cwd"), SHOWN)), why.msg);
+	}
 	output_init(&r->said, a, (size_t)cfg->max_output_bytes);
 	rc = run_it(env, r, arena_cstr(a, command), a, out, c, e);
 	proc_close(r->proc);
 	fd_drop(&r->out);
+	fd_drop(&r->cwd_held);
 	return rc;
 }
 

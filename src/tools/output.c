@@ -53,11 +53,6 @@ void output_add(struct output *o, str bytes)
 	add_tail(o, str_sub(bytes, n, bytes.n));
 }
 
-bool output_cut(const struct output *o)
-{
-	return o->total > o->head_n + o->tail_n;
-}
-
 /* A character whose beginning was cut off. */
 static str without_rest(str s)
 {
@@ -94,7 +89,7 @@ static str harmless(struct arena *a, str s)
 	return text_visible(a, buf_str(&b), false);
 }
 
-str output_text(const struct output *o, struct arena *a)
+str output_text(const struct output *o, struct arena *a, bool *cut)
 {
 	size_t max = o->head_max + o->tail_max;
 	size_t first = o->tail_n < o->tail_max ? 0 : o->tail_at;
@@ -103,11 +98,13 @@ str output_text(const struct output *o, struct arena *a)
 			     (str){ o->tail, first });
 	str text;
 
-	if (output_cut(o)) {
+	*cut = o->total > o->head_n + o->tail_n;
+	if (*cut) {
 		head = harmless(a, utf_whole(head));
 		tail = harmless(a, without_rest(tail));
 		return join(a, head, tail, o->total, max);
 	}
 	text = harmless(a, arena_cat(a, head, tail));
-	return text.n <= max ? text : join(a, text, text, text.n, max);
+	*cut = text.n > max;
+	return !*cut ? text : join(a, text, text, text.n, max);
 }

@@ -18,12 +18,9 @@ struct output {
 void output_init(struct output *o, struct arena *a, size_t max);
 void output_add(struct output *o, str bytes);
 
-/* Did more come than was kept? */
-bool output_cut(const struct output *o);
-
 /* Valid UTF-8 of at most max bytes, without control characters: a carriage return before a
  * line's end is dropped, the others are shown as \xNN.  Where something was left out a line
- * says how much, as long as there is room for one. */
-str output_text(const struct output *o, struct arena *a);
+ * says how much, as long as there is room for one; *cut: it was. */
+str output_text(const struct output *o, struct arena *a, bool *cut);
 
 #endif

@@ -126,7 +126,7 @@ def test_a_command_can_start_below_the_working_directory(shell, cwd, said):
     assert body(shell("pwd", cwd=cwd)).endswith(said)
 
 
-@pytest.mark.parametrize("cwd", ["..", "/", "sub/../..", "link", "file", "missing"])
+@pytest.mark.parametrize("cwd", ["..", "/", "~", "~/sub", "sub/../..", "link", "file", "missing"])
 def test_and_nowhere_else(gantry, shell, cwd):
     (shell.work / "sub").mkdir()
     (shell.work / "link").symlink_to(gantry.dir)

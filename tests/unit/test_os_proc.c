@@ -133,6 +133,29 @@ static void the_working_directory_is_the_one_asked_for(void **state)
 	}
 }
 
+static void a_working_directory_that_was_swapped_starts_nothing(void **state)
+{
+	static const struct {
+		const char *cwd, *is;
+		int code;
+	} rows[] = { { "/usr", "/usr", OK },
+		     { "/usr/bin/..", "/usr", OK },
+		     { "/usr", "/", E_IO } };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(proc_drop) struct proc *p = NULL;
+		struct stat st;
+		struct proc_opt opt = { .argv = ARGV("/bin/true"),
+					.cwd = rows[i].cwd,
+					.cwd_is = &st };
+		struct err e = { 0 };
+		assert_int_equal(stat(rows[i].is, &st), 0);
+		int rc = proc_start(&p, &opt, NULL, &e);
+		if (rc != rows[i].code)
+			fail_msg("row %zu: %d, %s", i, rc, e.msg);
+	}
+}
+
 static void what_cannot_be_started_says_why(void **state)
 {
 	static char dir[] = "/tmp/gantry-proc-XXXXXX";
@@ -458,6 +481,7 @@ int main(void)
 		cmocka_unit_test(the_environment_is_exactly_what_was_given),
 		cmocka_unit_test(no_environment_at_all_still_finds_programs),
 		cmocka_unit_test(the_working_directory_is_the_one_asked_for),
+		cmocka_unit_test(a_working_directory_that_was_swapped_starts_nothing),
 		cmocka_unit_test(what_cannot_be_started_says_why),
 		cmocka_unit_test(the_child_has_no_descriptor_but_stdio),
 		cmocka_unit_test(no_signal_is_blocked_or_ignored_in_the_child),

@@ -20,8 +20,7 @@ static str through(struct arena *a, str text, size_t max, size_t piece, bool *cu
 	output_init(&o, a, max);
 	for (size_t i = 0; i < text.n; i += piece)
 		output_add(&o, str_sub(text, i, i + piece));
-	*cut = output_cut(&o);
-	return output_text(&o, a);
+	return output_text(&o, a, cut);
 }
 
 static str many(struct arena *a, const char *unit, size_t times)
@@ -75,6 +74,17 @@ static void of_what_does_not_fit_both_ends_stay_within_the_bound(void **state)
 		}
 }
 
+static void what_grows_beyond_the_bound_when_it_is_shown_is_cut_too(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	bool cut;
+
+	assert_true(through(&a, many(&a, "\x01", 300), 1000, 999, &cut).n <= 1000);
+	assert_true(cut);
+	(void)through(&a, many(&a, "\x01", 200), 1000, 999, &cut);
+	assert_false(cut);
+}
+
 static void the_number_left_out_is_right(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -116,6 +126,7 @@ static void control_characters_are_made_harmless(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_grows_beyond_the_bound_when_it_is_shown_is_cut_too),
 		cmocka_unit_test(what_fits_is_shown_whole),
 		cmocka_unit_test(of_what_does_not_fit_both_ends_stay_within_the_bound),
 		cmocka_unit_test(the_number_left_out_is_right),
