@@ -23,7 +23,7 @@ struct walk {
 	str href; /* of the link we are in, "" none */
 	int64_t counters[COUNTERS_MAX]; /* of the lists we are in; 0: not numbered */
 	size_t lists;
-	int pre, hidden;
+	int pre;
 };
 
 static const char *attr(const GumboNode *n, const char *name)
@@ -166,12 +166,6 @@ static void cell_end(struct walk *w, const GumboNode *n)
 	w->o.gap = false;
 	w->o.breaks = 0;
 	html_append(&w->o, S(" |"));
-}
-
-static void caption_begin(struct walk *w, const GumboNode *n)
-{
-	(void)n;
-	html_break(&w->o, 1);
 }
 
 /* --- blocks ------------------------------------------------------------------------- */
@@ -339,7 +333,7 @@ static const struct {
 	{ GUMBO_TAG_ASIDE, paragraph, paragraph },
 	{ GUMBO_TAG_BLOCKQUOTE, quote_begin, pad_end },
 	{ GUMBO_TAG_BR, NULL, line_end },
-	{ GUMBO_TAG_CAPTION, caption_begin, block },
+	{ GUMBO_TAG_CAPTION, block, block },
 	{ GUMBO_TAG_CENTER, block, block },
 	{ GUMBO_TAG_DD, block, block },
 	{ GUMBO_TAG_DETAILS, block, block },
