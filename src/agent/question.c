@@ -91,7 +91,7 @@ int run_question(struct run *r, const struct tool_spec *spec, struct call *call,
 		 struct arena *ra, struct err *e)
 {
 	struct approval p;
-	str hash = tools_hash(r->ag->opt.tools, call, ra);
+	str hash = tools_hash(r->ag->opt.tools, spec, call, ra);
 	int rc =
 		store_approval_of_call(r->ag->opt.store, r->t->id, str_of(call->id), ra, &p, e);
 

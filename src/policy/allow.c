@@ -74,7 +74,7 @@ static bool below_roots(const struct judging *j, str path)
 	const struct policy_opt *o = &j->p->opt;
 	str abs, rel;
 
-	if (path_absolute(&abs, j->a, path, o->home, o->cwd, NULL) < 0)
+	if (path_absolute(&abs, j->a, path, o->home, j->cwd, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < o->roots_n; i++)
 		if (path_below(o->roots[i], abs, &rel))
@@ -127,7 +127,7 @@ static bool leads_outside(const struct judging *j, const struct shell_redir *r, 
 
 static bool redirects_outside(const struct judging *j)
 {
-	bool lost = false, moved = moves(j, &lost);
+	bool lost = j->cwd.n == 0, moved = moves(j, &lost);
 
 	for (const struct line_cmd *c = j->line.first; c; c = c->next) {
 		if (c->how == LINE_RUN)

@@ -16,14 +16,6 @@ static bool among(str s, const char *const *v, size_t n)
 	return false;
 }
 
-static str base_name(str path)
-{
-	for (size_t i = path.n; i > 0; i--)
-		if (path.p[i - 1] == '/')
-			return str_sub(path, i, path.n);
-	return path;
-}
-
 /* Could the word be an option, or several words?  A path cannot. */
 static bool may_be_option(const struct shell_word *w)
 {
@@ -136,7 +128,7 @@ static enum builtin_hit rm(const struct line_cmd *c, const struct telling *how)
 		return HIT_NO;
 	/* Behind a command that nobody knows to run others. */
 	for (size_t i = 1; i < c->n; i++)
-		if (str_eq(base_name(c->words[i].text), S("rm")) &&
+		if (str_eq(line_base_name(c->words[i].text), S("rm")) &&
 		    rm_words(c->words + i + 1, c->n - i - 1, how) == HIT_YES)
 			return HIT_YES;
 	return HIT_NO;

@@ -35,6 +35,7 @@ struct judging {
 	const struct policy *p;
 	struct arena *a;
 	struct line line;
+	str cwd; /* where it starts; "" not known */
 	struct policy_part *parts; /* one a command of the line, in order */
 	struct regex_room *room;
 	bool *gave_up; /* of each allow pattern */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define DEPTH_MAX 8
+#define BYTES_MAX (4 * SHELL_MAX)
 
 void line_doubt(struct line *l, const char *why)
 {
@@ -15,7 +16,7 @@ void line_doubt(struct line *l, const char *why)
 		l->doubt = why;
 }
 
-static str base_name(str path)
+str line_base_name(str path)
 {
 	for (size_t i = path.n; i > 0; i--)
 		if (path.p[i - 1] == '/')
@@ -33,7 +34,7 @@ static str name_of(struct line *l, const struct shell_word *w)
 	/* Another shell would look it up. */
 	if (str_starts(w->raw, S("=")))
 		line_doubt(l, "which command runs is known only when it does");
-	return base_name(w->text);
+	return line_base_name(w->text);
 }
 
 static struct line_cmd *add(struct line *l, struct line_cmd *parent, enum line_how how)
@@ -127,7 +128,8 @@ void line_script(struct line *l, struct line_cmd *parent, str text, bool dynamic
 
 	if (dynamic)
 		line_doubt(l, "what it runs is known only when it does");
-	if (l->depth > DEPTH_MAX || l->n > LINE_MANY) {
+	l->bytes += text.n;
+	if (l->depth > DEPTH_MAX || l->n > LINE_MANY || l->bytes > BYTES_MAX) {
 		line_doubt(l, "it runs too much to look at");
 		return;
 	}

@@ -39,6 +39,7 @@ struct line {
 	struct arena *a;
 	struct line_cmd *first, **tail;
 	size_t n, scripts;
+	size_t bytes; /* of the texts that were read for commands */
 	unsigned depth;
 	str raw; /* trimmed */
 	str text; /* the line written plainly, its operators between blanks */
@@ -61,5 +62,8 @@ void line_open(struct line *l, struct line_cmd *c);
 bool line_fetches(const struct line *l, size_t script, size_t from, size_t to);
 
 bool line_is_shell(str name);
+
+/* What is behind the last slash. */
+str line_base_name(str path);
 
 #endif

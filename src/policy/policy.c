@@ -4,6 +4,7 @@
 #include "policy/internal.h"
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "policy/builtin.h"
 #include "text/json.h"
 
@@ -179,10 +180,22 @@ static void make_parts(struct judging *j)
 	j->out->parts_n = j->line.n;
 }
 
-static void judge_line(const struct policy *p, str command, struct regex_room *room,
-		       struct arena *a, struct policy_decision *out)
+/* Where the call says that it starts. */
+static str start_of(const struct policy *p, const struct policy_call *call, struct arena *a)
 {
-	struct judging j = { .p = p, .a = a, .room = room, .out = out };
+	str cwd = json_str(call->args, "cwd"), abs;
+
+	if (str_trim(cwd).n == 0)
+		return p->opt.cwd;
+	return path_absolute(&abs, a, cwd, p->opt.home, p->opt.cwd, NULL) == OK ? abs : S("");
+}
+
+static void judge_line(const struct policy *p, const struct policy_call *call, str command,
+		       struct regex_room *room, struct arena *a, struct policy_decision *out)
+{
+	struct judging j = {
+		.p = p, .a = a, .cwd = start_of(p, call, a), .room = room, .out = out
+	};
 	struct policy_decision tool = *out;
 
 	line_read(&j.line, a, command);
@@ -224,6 +237,6 @@ void policy_judge(const struct policy *p, const struct policy_call *call, struct
 	judge_tool(p, call, room, a, out);
 	str command = call->shell ? str_trim(json_str(call->args, "command")) : S("");
 	if (command.n && out->verdict != VERDICT_DENY)
-		judge_line(p, command, room, a, out);
+		judge_line(p, call, command, room, a, out);
 	regex_room_free(room);
 }

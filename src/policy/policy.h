@@ -8,7 +8,7 @@
  * A command line (of a shell tool): deny, then allow, then a person.  Deny rules look at the
  * text and at each command it would run.  Allow rules count when each command is allowed, and
  * nothing of the line becomes known only when it runs.  A rule for the tool can make it
- * stricter, not laxer.
+ * stricter, not laxer.  args.cwd, when it is there, is where the line starts.
  *
  * Threads  a policy may be used by many at once.
  */

@@ -75,9 +75,11 @@ bool tools_question(const struct tools *t, const struct tool_spec *spec, struct 
 	return false;
 }
 
-str tools_hash(const struct tools *t, const struct call *call, struct arena *a)
+str tools_hash(const struct tools *t, const struct tool_spec *spec, const struct call *call,
+	       struct arena *a)
 {
-	str parts[] = { call->name, call->args, t->opt.workspace };
+	bool there = spec->shell && t->opt.exec && t->opt.exec->cwd.n;
+	str parts[] = { call->name, call->args, there ? t->opt.exec->cwd : t->opt.workspace };
 	size_t all = 0;
 
 	for (size_t i = 0; i < COUNT(parts); i++)

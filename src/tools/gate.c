@@ -113,8 +113,8 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 					    "(%.*s); do not try it again",
 					    STRF(call->rule), STRF(d.reason)));
 	case VERDICT_ASK:
-		if (t->opt.granted &&
-		    t->opt.granted(t->opt.granted_arg, call->name, tools_hash(t, call, a))) {
+		if (t->opt.granted && t->opt.granted(t->opt.granted_arg, call->name,
+						     tools_hash(t, spec, call, a))) {
 			call->decision = S("granted");
 			call->decider = S("grant");
 			call->state = CALL_RUNNING;

@@ -102,8 +102,10 @@ int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *
 bool tools_question(const struct tools *t, const struct tool_spec *spec, struct call *call,
 		    size_t max, struct arena *a, struct approval_ask *ask);
 
-/* What an answer is bound to: a hash over tool, arguments and working directory. */
-str tools_hash(const struct tools *t, const struct call *call, struct arena *a);
+/* What an answer is bound to: a hash over tool, arguments and the directory it
+ * works in: of a command line where commands start, else the workspace. */
+str tools_hash(const struct tools *t, const struct tool_spec *spec, const struct call *call,
+	       struct arena *a);
 
 /* A no, or no answer in time: DENIED with a result for the model. */
 void tools_refuse(struct call *call, bool expired, str decider, struct arena *a);

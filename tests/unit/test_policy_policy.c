@@ -12,6 +12,7 @@
 
 #include "os/thread.h"
 #include "policy/approver.h"
+#include "policy/line.h"
 #include "policy/policy.h"
 #include "text/json.h"
 
@@ -266,6 +267,42 @@ static void deny_comes_before_allow_and_allow_before_a_person(void **state)
 	}
 }
 
+static void redirections_are_judged_from_where_the_command_starts(void **state)
+{
+	static const struct {
+		str args;
+		enum policy_verdict verdict;
+	} from[] = {
+		{ S("{\"command\":\"ls >x\"}"), VERDICT_ASK },
+		{ S("{\"command\":\"ls >x\",\"cwd\":\" \"}"), VERDICT_ASK },
+		{ S("{\"command\":\"ls >x\",\"cwd\":\"ws\"}"), VERDICT_ALLOW },
+		{ S("{\"command\":\"ls <x\",\"cwd\":\"ws\"}"), VERDICT_ALLOW },
+		{ S("{\"command\":\"ls >x\",\"cwd\":\"/top/ws/sub\"}"), VERDICT_ALLOW },
+		{ S("{\"command\":\"ls >../x\",\"cwd\":\"ws/sub\"}"), VERDICT_ALLOW },
+		{ S("{\"command\":\"ls >../../x\",\"cwd\":\"ws/sub\"}"), VERDICT_ASK },
+		{ S("{\"command\":\"ls >ws/x\",\"cwd\":\"ws\"}"), VERDICT_ALLOW },
+		{ S("{\"command\":\"ls >ws/x\",\"cwd\":\"y\"}"), VERDICT_ASK },
+		{ S("{\"command\":\"ls >x\",\"cwd\":\"~/x\"}"), VERDICT_ASK },
+		{ S("{\"command\":\"ls >x\",\"cwd\":\"~nobody\"}"), VERDICT_ASK },
+	};
+	const str all[] = { S("") }, root[] = { S("/top/ws") };
+	struct policy *p = opened(&(struct policy_opt){ .allow = all,
+							.allow_n = 1,
+							.roots = root,
+							.roots_n = 1,
+							.cwd = S("/top"),
+							.home = S("/home/me") });
+
+	for (size_t i = 0; i < COUNT(from); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct policy_decision d;
+		tool(p, &a, S("exec"), from[i].args, &d);
+		if (d.verdict != from[i].verdict)
+			fail_msg("%s: %s", from[i].args.p, policy_word(d.verdict));
+	}
+	policy_close(p);
+}
+
 static void a_rule_for_the_tool_makes_it_stricter_only(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -402,6 +439,18 @@ static void what_is_too_long_or_too_deep_is_asked_about(void **state)
 	}
 }
 
+static void a_text_is_not_read_for_each_of_very_many_shells(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str line = arena_fmt(&a, "echo %.*s%.*s", STRF(repeated(&a, "x", 30000)),
+			     STRF(repeated(&a, " | sh", 1000)));
+	struct line l;
+
+	line_read(&l, &a, line);
+	assert_int_equal(l.n, 201 + 8);
+	assert_non_null(l.doubt);
+}
+
 struct on_thread {
 	str line;
 	enum policy_verdict verdict;
@@ -465,12 +514,14 @@ int main(void)
 		cmocka_unit_test(a_pattern_that_works_too_long_is_the_stricter_answer),
 		cmocka_unit_test(a_bad_pattern_is_named),
 		cmocka_unit_test(deny_comes_before_allow_and_allow_before_a_person),
+		cmocka_unit_test(redirections_are_judged_from_where_the_command_starts),
 		cmocka_unit_test(a_rule_for_the_tool_makes_it_stricter_only),
 		cmocka_unit_test(a_classifier_gets_only_what_is_clear_and_undecided),
 		cmocka_unit_test(each_command_is_told_with_its_reason),
 		cmocka_unit_test(without_the_builtin_rules_only_the_own_ones_deny),
 		cmocka_unit_test(a_shell_that_is_not_known_allows_nothing),
 		cmocka_unit_test(what_is_too_long_or_too_deep_is_asked_about),
+		cmocka_unit_test(a_text_is_not_read_for_each_of_very_many_shells),
 		cmocka_unit_test(what_is_nested_without_end_fits_the_stack_of_a_thread),
 		cmocka_unit_test(deny_all_never_says_yes_and_names_the_tool),
 	};

@@ -63,7 +63,7 @@ static str hash_of(struct arena *a, const char *args, const char *workspace)
 {
 	struct tools *t = open_tools(VERDICT_ASK, NULL, workspace);
 	struct call c = admit(t, a, args);
-	str hash = tools_hash(t, &c, a);
+	str hash = tools_hash(t, &(struct tool_spec){ .name = S("mail__send") }, &c, a);
 
 	tools_close(t);
 	return hash;
@@ -79,6 +79,29 @@ static void an_answer_is_bound_to_arguments_and_directory(void **state)
 	assert_true(str_eq(hash, hash_of(&a, "{\"to\":1}", "/tmp")));
 	assert_false(str_eq(hash, hash_of(&a, "{\"to\":2}", "/tmp")));
 	assert_false(str_eq(hash, hash_of(&a, "{\"to\":1}", "/")));
+}
+
+static void an_answer_about_a_command_is_bound_to_where_commands_start(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	static const char *const places[][2] = { { "/w", "/x" },
+						 { "/v", "/x" },
+						 { "/w", "/y" } };
+	const struct tool_spec spec = { .name = S("exec"), .shell = true };
+	const struct call c = { .name = S("exec"), .args = S("{\"command\":\"ls\"}") };
+	str hash[COUNT(places)];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(places); i++) {
+		struct exec_cfg exec = { .cwd = str_of(places[i][1]) };
+		struct tools_opt opt = { .workspace = str_of(places[i][0]), .exec = &exec };
+		struct tools *t;
+		assert_int_equal(tools_open(&t, &opt, NULL), OK);
+		hash[i] = tools_hash(t, &spec, &c, &a);
+		tools_close(t);
+	}
+	assert_true(str_eq(hash[0], hash[1]));
+	assert_false(str_eq(hash[0], hash[2]));
 }
 
 static const struct {
@@ -110,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_is_bound_to_arguments_and_directory),
+		cmocka_unit_test(an_answer_about_a_command_is_bound_to_where_commands_start),
 		cmocka_unit_test(what_was_granted_is_asked_no_more),
 	};
 
