@@ -383,39 +383,16 @@ static int every(struct sched *out, struct arena *a, str text, int64_t now_ms, s
 	return OK;
 }
 
-static int from_cron(struct sched *out, struct arena *a, str expr, int64_t now_ms,
+/* after_ms: the first time is later than that. */
+static int from_cron(struct sched *out, struct arena *a, str expr, int64_t after_ms,
 		     const struct zone *z, struct err *e)
 {
 	struct sched s = { .kind = SCHED_CRON, .expr = arena_dup(a, str_trim(expr)) };
 	int rc = cron_parse(&s.cron, expr, e);
 
-	if (rc == OK && (rc = sched_next(&s, z, now_ms, now_ms, &s.first_at_ms, e)) == OK)
+	if (rc == OK && (rc = sched_next(&s, z, after_ms, after_ms, &s.first_at_ms, e)) == OK)
 		*out = s;
 	return rc;
-}
-
-/* A point in time that is to be repeated: the first time is at or after it. */
-static int repeated(struct sched *out, struct arena *a, str repeat, const struct point *said,
-		    int64_t now_ms, const struct zone *z, struct err *e)
-{
-	struct sched s = { 0 };
-	/* Of a time with seconds the minute counts; what is over by now is not the first. */
-	int64_t after = said->at_ms - 60000 > now_ms ? said->at_ms - 60000 : now_ms;
-	struct date d = date_of_ms(said->wall_s * 1000);
-	int rc;
-
-	s.kind = str_eq(repeat, S("daily"))      ? SCHED_DAILY
-		 : str_eq(repeat, S("weekdays")) ? SCHED_WEEKDAYS
-						 : SCHED_WEEKLY;
-	s.expr = s.kind == SCHED_WEEKLY
-			 ? arena_fmt(a, "%.3s %02d:%02d", days[d.weekday], d.hour, d.minute)
-			 : arena_fmt(a, "%02d:%02d", d.hour, d.minute);
-	s.expr = arena_lower(a, s.expr);
-	if ((rc = set_cron(&s, a, d.hour * 60 + d.minute, d.weekday, e)) < 0 ||
-	    (rc = sched_next(&s, z, after, after, &s.first_at_ms, e)) < 0)
-		return rc;
-	*out = s;
-	return OK;
 }
 
 static bool starts_every(str s, str *span)
@@ -438,6 +415,49 @@ static bool looks_like_cron(str s)
 	return blanks >= 4 && (*s.p == '*' || (*s.p >= '0' && *s.p <= '9'));
 }
 
+/* Of a time with seconds the minute counts; what is over by now is not the first. */
+static int64_t just_before(const struct point *said, int64_t now_ms)
+{
+	return said->at_ms - MINUTE_MS > now_ms ? said->at_ms - MINUTE_MS : now_ms;
+}
+
+/* The first time is the one said, or the next on its beat, or of a cron expression. */
+static int beaten(struct sched *out, struct arena *a, str repeat, const struct point *said,
+		  int64_t now_ms, const struct zone *z, struct err *e)
+{
+	str span;
+	int rc;
+
+	if (!starts_every(repeat, &span))
+		return from_cron(out, a, repeat, just_before(said, now_ms), z, e);
+	if ((rc = every(out, a, span, now_ms, e)) < 0)
+		return rc;
+	return sched_next(out, z, said->at_ms, now_ms, &out->first_at_ms, e);
+}
+
+/* A point in time that is to be repeated: the first time is at or after it. */
+static int repeated(struct sched *out, struct arena *a, str repeat, const struct point *said,
+		    int64_t now_ms, const struct zone *z, struct err *e)
+{
+	struct sched s = { 0 };
+	int64_t after = just_before(said, now_ms);
+	struct date d = date_of_ms(said->wall_s * 1000);
+	int rc;
+
+	s.kind = str_eq(repeat, S("daily"))      ? SCHED_DAILY
+		 : str_eq(repeat, S("weekdays")) ? SCHED_WEEKDAYS
+						 : SCHED_WEEKLY;
+	s.expr = s.kind == SCHED_WEEKLY
+			 ? arena_fmt(a, "%.3s %02d:%02d", days[d.weekday], d.hour, d.minute)
+			 : arena_fmt(a, "%02d:%02d", d.hour, d.minute);
+	s.expr = arena_lower(a, s.expr);
+	if ((rc = set_cron(&s, a, d.hour * 60 + d.minute, d.weekday, e)) < 0 ||
+	    (rc = sched_next(&s, z, after, after, &s.first_at_ms, e)) < 0)
+		return rc;
+	*out = s;
+	return OK;
+}
+
 int when_parse(struct sched *out, struct arena *a, str when, str repeat, int64_t now_ms,
 	       const struct zone *z, struct err *e)
 {
@@ -451,24 +471,27 @@ int when_parse(struct sched *out, struct arena *a, str when, str repeat, int64_t
 	if (when.n == 0)
 		return err_set(e, E_INVAL,
 			       "when is empty; write in 30m, 17:00, tomorrow 9am, ...");
-	if (starts_every(when, &span) || starts_every(repeat, &span))
+	bool beat = !once && (starts_every(repeat, &span) || looks_like_cron(repeat));
+	if (starts_every(when, &span))
 		return every(out, a, span, now_ms, e);
-	if (!once && looks_like_cron(repeat))
-		return from_cron(out, a, repeat, now_ms, z, e);
 	if (looks_like_cron(when)) {
 		if (!once)
 			return err_set(e, E_INVAL,
 				       "a cron expression repeats by itself; leave repeat out");
 		return from_cron(out, a, when, now_ms, z, e);
 	}
-	if (!once && !str_eq(repeat, S("daily")) && !str_eq(repeat, S("weekdays")) &&
+	if (!once && !beat && !str_eq(repeat, S("daily")) && !str_eq(repeat, S("weekdays")) &&
 	    !str_eq(repeat, S("weekly")))
 		return err_set(e, E_INVAL,
 			       "repeat \"%.*s\" is not understood; use once, daily, weekdays, "
 			       "weekly, every:1h or a cron expression",
 			       STRF(repeat));
-	if ((rc = point(a, when, now_ms, z, &said, e)) < 0)
+	if (beat && str_ieq(when, S("now")))
+		said = (struct point){ .at_ms = now_ms };
+	else if ((rc = point(a, when, now_ms, z, &said, e)) < 0)
 		return rc;
+	if (beat)
+		return beaten(out, a, repeat, &said, now_ms, z, e);
 	if (!once)
 		return repeated(out, a, repeat, &said, now_ms, z, e);
 	if (said.at_ms <= now_ms)

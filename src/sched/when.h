@@ -4,6 +4,7 @@
  *
  *	when    in 30m | in 2 days | 17:00 | 5pm | noon | tomorrow 9am | friday 18:00 |
  *	        2026-12-24 18:00 | 2026-12-24T18:00:00+01:00 | every:1h | 0 8 * * 1-5 | @daily
+ *	        (with repeat every: or cron also now: it is when the beat begins)
  *	repeat  once | daily | weekdays | weekly | every:1h | a cron expression
  */
 #ifndef SCHED_WHEN_H
