@@ -243,6 +243,9 @@ static void check_job(struct loader *l, const struct input *in, const struct yam
 	if (!member(job, "name").n ||
 	    memchr(member(job, "name").p, '\n', member(job, "name").n))
 		refuse(l, in, job, "name", "must be set, and one line");
+	if (str_has(member(job, "name"), S(":run-")))
+		refuse(l, in, job, "name",
+		       "must not hold \":run-\": sessions of single runs are called so");
 	if (!member(job, "prompt").n)
 		refuse(l, in, job, "prompt", "must be set");
 	if ((why = check_schedule(l, member(job, "schedule"))))

@@ -243,6 +243,8 @@ static const struct {
 	  "cron.jobs.timeout" },
 	{ JOB ", enabled: maybe", "cron.jobs.enabled: must be true or false" },
 	{ JOB ", colour: red", "cron.jobs.colour: unknown key" },
+	{ "name: 'a:run-1', schedule: '* * * * *', prompt: p, session: persistent, timeout: 2m",
+	  "cron.jobs.name: must not hold \":run-\"" },
 	{ JOB "}, {" JOB, "cron.jobs.name: another job has this name" },
 	{ JOB ", deliver_to: {channel: telegram, chat_id: '7'}", NULL },
 	{ JOB ", deliver_to: {channel: telegram, chat_id: '-10'}", NULL },
