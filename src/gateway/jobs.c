@@ -10,6 +10,7 @@
 #include "os/log.h"
 #include "store/inbox.h"
 #include "store/job.h"
+#include "store/watch.h"
 #include "tools/job_words.h"
 
 #define DUE_MAX 256
@@ -18,7 +19,6 @@
 #define SET_BACK_MS 1000
 #define ZONES_EVERY_MS (10 * 60000)
 #define FIRST_SLACK_MS (12 * 60 * 60000)
-#define BROKEN_WAIT_MS (60 * 60000)
 #define KEEP_RUNS_MS (INT64_C(90) * 24 * 3600000)
 
 /* --- zones ------------------------------------------------------------------------------ */
@@ -193,7 +193,8 @@ static int look_at_zones(struct engine *g, struct jobs *j, const struct cancel *
 		rc = replan(g, c, e);
 	}
 	if (rc < 0 || (rc = store_begin(&tx, g->store, c, e)) < 0 ||
-	    (rc = store_job_sweep(&tx, clock_now_ms() - KEEP_RUNS_MS, e)) < 0)
+	    (rc = store_job_sweep(&tx, clock_now_ms() - KEEP_RUNS_MS, e)) < 0 ||
+	    (rc = store_watch_sweep(&tx, clock_now_ms() - KEEP_RUNS_MS, e)) < 0)
 		return rc;
 	j->zones_at_ms = clock_mono_ms() + ZONES_EVERY_MS;
 	return store_commit(&tx, e);
@@ -250,7 +251,31 @@ struct look {
 	int64_t now;
 	int late; /* late runs begun in this look */
 	bool put_off, fired;
+	bool zoneless; /* the zone of one could not be read */
 };
+
+/* It will never be readable: it is over, and its chat is told. */
+static int give_up(struct look *l, struct tx *tx, const struct job *job, const char *why,
+		   struct err *e)
+{
+	struct arena *a = l->zones.a;
+	str error = str_of(why);
+
+	log_error("job.broken", "job=%lld err=%.*s hint=\"it is switched off\"",
+		  (long long)job->id, STRF(log_q(a, error)));
+	return store_job_break(tx, job, error, job_broken(job, error, a), e);
+}
+
+/* The jobs of a zone that cannot be read now (its files are being replaced) stay due. */
+static void put_off_zone(struct look *l, const struct job *job)
+{
+	if (!l->zoneless && !l->j->zoneless)
+		log_warn("job.zone",
+			 "job=%lld zone=%.*s hint=\"it waits until its time zone "
+			 "can be read\"",
+			 (long long)job->id, STRF(log_q(l->zones.a, job->zone)));
+	l->zoneless = l->put_off = true;
+}
 
 static int carry_out(struct look *l, struct tx *tx, const struct job *job, struct err *e)
 {
@@ -259,12 +284,17 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 	struct sched s;
 	struct plan plan;
 	struct job_fire fire = { 0 };
+	struct err why = { 0 };
 	bool fired;
 
-	if (!schedule_of(&s, &z, &l->zones, job)) {
-		log_warn("job.broken", "job=%lld hint=\"its zone or schedule cannot be read\"",
-			 (long long)job->id);
-		return store_job_move(tx, job, l->now + BROKEN_WAIT_MS, e);
+	if (sched_load(&s, a, job->kind, job->expr, &why) < 0)
+		return give_up(l, tx, job, why.msg, e);
+	if ((z = zone_of(&l->zones, job->zone)) == NULL) {
+		if (s.kind != SCHED_ONCE && s.kind != SCHED_EVERY) {
+			put_off_zone(l, job);
+			return OK;
+		}
+		z = &zone_utc; /* they know none */
 	}
 	sched_plan(&plan, &(struct plan_in){ .s = &s,
 					     .z = z,
@@ -273,7 +303,9 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 					     .up_since_ms = l->j->up_since_ms,
 					     .strict = !job->catch_up,
 					     .running = job->running });
-	if (plan.run_at_ms && l->now - plan.run_at_ms > LATE_MS && l->late++ >= LATE_PER_LOOK) {
+	/* Those that do not catch up would be too late for it. */
+	if (plan.run_at_ms && l->now - plan.run_at_ms > LATE_MS && l->late++ >= LATE_PER_LOOK &&
+	    job->catch_up) {
 		l->put_off = true;
 		return OK;
 	}
@@ -290,25 +322,30 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 	return OK;
 }
 
-static int start_due(struct engine *g, const struct jobs *j, int64_t now, bool *put_off,
+/* Those on time first: the late ones, of which few begin in a look, are not in their way. */
+static int start_due(struct engine *g, struct jobs *j, int64_t now, bool *put_off,
 		     const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct look l = { .g = g, .j = j, .zones = { .a = &a }, .now = now };
-	struct job *list;
-	size_t n;
-	int rc = store_job_due(g->store, now, DUE_MAX, &a, &list, &n, e);
+	struct job *list[2];
+	size_t n[2];
+	int rc = store_job_due(g->store, now - LATE_MS, now, DUE_MAX, &a, &list[0], &n[0], e);
 
-	if (rc < 0 || n == 0 || (rc = store_begin(&tx, g->store, c, e)) < 0)
+	if (rc == OK)
+		rc = store_job_due(g->store, 0, now - LATE_MS, DUE_MAX, &a, &list[1], &n[1], e);
+	if (rc < 0 || n[0] + n[1] == 0 || (rc = store_begin(&tx, g->store, c, e)) < 0)
 		return rc;
-	for (size_t i = 0; i < n; i++)
-		if ((rc = carry_out(&l, &tx, &list[i], e)) < 0)
-			return rc;
+	for (size_t k = 0; k < COUNT(list); k++)
+		for (size_t i = 0; i < n[k]; i++)
+			if ((rc = carry_out(&l, &tx, &list[k][i], e)) < 0)
+				return rc;
 	rc = store_commit(&tx, e);
 	if (rc == OK && l.fired)
 		bell_ring(&g->inbox);
-	*put_off = l.put_off;
+	j->zoneless = l.zoneless;
+	*put_off = l.put_off && n[0] < DUE_MAX;
 	return rc;
 }
 

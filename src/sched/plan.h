@@ -13,7 +13,7 @@
 
 #define PLAN_ONCE_MAX_MS (INT64_C(24) * 3600000) /* how late a one-shot may run */
 #define PLAN_LATE_MAX_MS (INT64_C(10) * 60000) /* how late a job that does not catch up */
-#define PLAN_SKIPS_MAX 3
+#define PLAN_SKIPS_MAX 2
 #define PLAN_COUNT_MAX 20000 /* skipped times are counted up to here */
 
 struct plan_in {
@@ -28,7 +28,7 @@ struct plan_in {
 /* Times that are not run: n of them, from the first to the last. */
 struct plan_skip {
 	int64_t from_ms, to_ms, n;
-	const char *reason; /* down, late, missed, overlap, expired */
+	const char *reason; /* down, late, overlap, expired */
 };
 
 struct plan {

@@ -210,14 +210,16 @@ int store_job_next_at(struct store *s, int64_t *at_ms, struct err *e)
 				  DB_NO_ARGS, at_ms, e);
 }
 
-int store_job_due(struct store *s, int64_t now_ms, size_t limit, struct arena *a,
-		  struct job **out, size_t *n, struct err *e)
+int store_job_due(struct store *s, int64_t after_ms, int64_t until_ms, size_t limit,
+		  struct arena *a, struct job **out, size_t *n, struct err *e)
 {
 	return read_jobs(s,
 			 "SELECT " COLUMNS " FROM jobs j INDEXED BY jobs_due "
-			 "WHERE j.enabled = 1 AND j.next_at_ms > 0 AND j.next_at_ms <= ?1 "
-			 "ORDER BY j.next_at_ms LIMIT ?2",
-			 DB_ARGS(db_i64(now_ms), db_i64((int64_t)limit)), a, out, n, e);
+			 "WHERE j.enabled = 1 AND j.next_at_ms > 0 AND j.next_at_ms > ?1 "
+			 "AND j.next_at_ms <= ?2 "
+			 "ORDER BY j.catch_up, j.next_at_ms LIMIT ?3",
+			 DB_ARGS(db_i64(after_ms), db_i64(until_ms), db_i64((int64_t)limit)), a,
+			 out, n, e);
 }
 
 int store_job_move(struct tx *tx, const struct job *job, int64_t next_at_ms, struct err *e)

@@ -64,10 +64,11 @@ int store_job_list(struct store *s, str channel, str address, bool all, struct a
 int store_job_cancel(struct tx *tx, int64_t id, str channel, str address,
 		     struct err *e) MUSTUSE;
 
-/* When the first enabled job is due, 0 none; and those due by now, the longest first. */
+/* When the first enabled job is due, 0 none; and those due after a time until another: first
+ * those that do not catch up, which cannot wait; then the longest. */
 int store_job_next_at(struct store *s, int64_t *at_ms, struct err *e) MUSTUSE;
-int store_job_due(struct store *s, int64_t now_ms, size_t limit, struct arena *a,
-		  struct job **out, size_t *n, struct err *e) MUSTUSE;
+int store_job_due(struct store *s, int64_t after_ms, int64_t until_ms, size_t limit,
+		  struct arena *a, struct job **out, size_t *n, struct err *e) MUSTUSE;
 
 /* Carry out a plan for a job as it was read: record what is skipped, insert the inbox row with
  * this text and meta, move it on.  *fired: a row was inserted.  When the job is not as it was
@@ -83,6 +84,11 @@ int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan
 /* Move a job that waits, as it was read, to another time (the zone or the clock changed). */
 int store_job_move(struct tx *tx, const struct job *job, int64_t next_at_ms,
 		   struct err *e) MUSTUSE;
+
+/* Switch off a due job, as it was read, whose schedule cannot be read; recorded as skipped with
+ * the reason broken, and its chat is told notice. */
+int store_job_break(struct tx *tx, const struct job *job, str error, str notice,
+		    struct err *e) MUSTUSE;
 
 struct job_run {
 	int64_t id, job_id;
@@ -100,7 +106,8 @@ int store_job_runs(struct store *s, int64_t job_id, int64_t limit, struct arena 
 int store_job_unsettled(struct store *s, size_t limit, struct arena *a, struct job_run **out,
 			size_t *n, struct err *e) MUSTUSE;
 
-/* Settle a run: retry_at_ms > 0: the job, if it is still on, is tried again then; over: a one-shot
+/* Settle a run: retry_at_ms > 0: the job, if it is still on, is tried again then, which counts as
+ * a further attempt when it is failing; over: a one-shot
  * is done with.  failing and its error go into the job.  notice: text for the job's chat, "" none.
  * *first: this settled it, nobody before. */
 struct job_settle {
@@ -111,7 +118,8 @@ struct job_settle {
 int store_job_settle(struct tx *tx, const struct job *job, const struct job_run *run,
 		     const struct job_settle *how, bool *first, struct err *e) MUSTUSE;
 
-/* Forget runs older than that, and sessions of single runs whose answer is delivered. */
+/* Forget runs older than that, jobs of chats that have been off for so long and have no run left,
+ * and sessions of single runs whose answer is delivered. */
 int store_job_sweep(struct tx *tx, int64_t before_ms, struct err *e) MUSTUSE;
 
 #endif

@@ -187,6 +187,25 @@ static int tell(struct tx *tx, const struct job *job, str text, struct err *e)
 	return row.channel.n ? store_outbox_add(tx, &row, &id, e) : OK;
 }
 
+int store_job_break(struct tx *tx, const struct job *job, str error, str notice, struct err *e)
+{
+	const struct plan_skip skip = { job->next_at_ms, job->next_at_ms, 1, "broken" };
+	bool ours = false;
+	int rc = move_on(tx, job, &(struct plan){ 0 }, &ours, e);
+
+	if (rc < 0 || !ours || (rc = record(tx, job, &skip, e)) < 0 ||
+	    (rc = db_run(tx_db(tx),
+			 "UPDATE job_runs SET settled = 1, error = ?1 "
+			 "WHERE id = last_insert_rowid()",
+			 DB_ARGS(db_text(error)), NULL, e)) < 0 ||
+	    (rc = db_run(tx_db(tx),
+			 "UPDATE jobs SET enabled = 0, failing = 1, last_error = ?2 "
+			 "WHERE id = ?1",
+			 DB_ARGS(db_i64(job->id), db_text(error)), NULL, e)) < 0)
+		return rc;
+	return tell(tx, job, notice, e);
+}
+
 int store_job_settle(struct tx *tx, const struct job *job, const struct job_run *run,
 		     const struct job_settle *how, bool *first, struct err *e)
 {
@@ -207,10 +226,10 @@ int store_job_settle(struct tx *tx, const struct job *job, const struct job_run 
 	if (rc == OK && how->retry_at_ms)
 		rc = db_run(db,
 			    "UPDATE jobs SET next_at_ms = ?2, scheduled_at_ms = ?3, "
-			    "attempt = attempt + 1 WHERE id = ?1 AND enabled = 1 "
+			    "attempt = attempt + ?4 WHERE id = ?1 AND enabled = 1 "
 			    "AND next_at_ms = 0",
 			    DB_ARGS(db_i64(job->id), db_i64(how->retry_at_ms),
-				    db_i64(run->scheduled_at_ms)),
+				    db_i64(run->scheduled_at_ms), db_i64(how->failing)),
 			    NULL, e);
 	if (rc == OK && how->over)
 		rc = db_run(db, "UPDATE jobs SET enabled = 0 WHERE id = ?1 AND next_at_ms = 0",
@@ -226,6 +245,14 @@ int store_job_sweep(struct tx *tx, int64_t before_ms, struct err *e)
 			"ORDER BY started_at_ms LIMIT ?2)",
 			DB_ARGS(db_i64(before_ms), db_i64(SWEEP_LIMIT)), NULL, e);
 
+	if (rc == OK)
+		rc = db_run(
+			tx_db(tx),
+			"DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j "
+			"WHERE j.source = 'chat' AND j.enabled = 0 AND j.updated_at_ms < ?1 "
+			"AND NOT EXISTS (SELECT 1 FROM job_runs r WHERE r.job_id = j.id) "
+			"LIMIT ?2)",
+			DB_ARGS(db_i64(before_ms), db_i64(SWEEP_LIMIT)), NULL, e);
 	if (rc < 0)
 		return rc;
 	return db_run(tx_db(tx),

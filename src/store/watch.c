@@ -110,13 +110,20 @@ int store_watch_cancel(struct tx *tx, int64_t id, str channel, str address, stru
 	int64_t n = 0;
 	int rc = db_run(
 		tx_db(tx),
-		"UPDATE watches SET enabled = 0, updated_at_ms = ?4 WHERE id = ?1 "
+		"UPDATE watches SET enabled = 0, seen = '', pending = '', updated_at_ms = ?4 "
+		"WHERE id = ?1 "
 		"AND enabled = 1 AND channel = ?2 AND address = ?3",
 		DB_ARGS(db_i64(id), db_text(channel), db_text(address), db_i64(clock_now_ms())),
 		&n, e);
 
 	return rc == OK && n == 0 ? err_set(e, E_NOENT, "no watch %lld is on", (long long)id)
 				  : rc;
+}
+
+int store_watch_sweep(struct tx *tx, int64_t before_ms, struct err *e)
+{
+	return db_run(tx_db(tx), "DELETE FROM watches WHERE enabled = 0 AND updated_at_ms < ?1",
+		      DB_ARGS(db_i64(before_ms)), NULL, e);
 }
 
 int store_watch_looked(struct tx *tx, const struct watch *w, const struct watch_look *look,

@@ -35,8 +35,12 @@ int store_watch_list(struct store *s, str channel, str address, struct arena *a,
 /* E_NOENT. */
 int store_watch_get(struct store *s, int64_t id, struct arena *a, struct watch *out,
 		    struct err *e) MUSTUSE;
+
+/* It is off, and what it saw is forgotten; the row goes with a sweep, once it was off since before
+ * that time.  E_NOENT: the chat has no such watch that is on. */
 int store_watch_cancel(struct tx *tx, int64_t id, str channel, str address,
 		       struct err *e) MUSTUSE;
+int store_watch_sweep(struct tx *tx, int64_t before_ms, struct err *e) MUSTUSE;
 
 /* What a look came to, of a watch as it was read: what is seen now, and the message for the model
  * ("" none).  *kept: it was as it was read; else nothing is written. */

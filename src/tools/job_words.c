@@ -9,6 +9,7 @@
 
 #define PROMPT_CHARS 80
 #define LATE_MS 120000
+#define OVERLAP_WAIT_MS 60000
 
 static const int64_t pauses_ms[] = { 60000, 5 * 60000, 15 * 60000 };
 
@@ -89,6 +90,12 @@ static str failed_words(const struct job *job, const struct job_run *run, struct
 			 STRF(text_line(a, job->prompt, 300)));
 }
 
+str job_broken(const struct job *job, str why, struct arena *a)
+{
+	return arena_fmt(a, "⏰ %.*s is switched off: %.*s\nIt was: %.*s", STRF(name_of(job, a)),
+			 STRF(text_line(a, why, 300)), STRF(text_line(a, job->prompt, 300)));
+}
+
 static void settle_once(struct job_settle *out, const struct job *job,
 			const struct job_run *run, const struct zone *z, int64_t now_ms,
 			struct arena *a)
@@ -97,6 +104,11 @@ static void settle_once(struct job_settle *out, const struct job *job,
 
 	if (error && (size_t)run->attempt < COUNT(pauses_ms)) {
 		out->retry_at_ms = now_ms + pauses_ms[run->attempt];
+		return;
+	}
+	/* A run begun by hand is not over: its own time comes after that. */
+	if (str_eq(run->reason, S("overlap"))) {
+		out->retry_at_ms = now_ms + OVERLAP_WAIT_MS;
 		return;
 	}
 	out->over = true;

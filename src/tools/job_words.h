@@ -20,4 +20,7 @@ void job_fire(struct job_fire *out, const struct job *job, const struct zone *z,
 void job_settle(struct job_settle *out, const struct job *job, const struct job_run *run,
 		const struct zone *z, int64_t now_ms, struct arena *a);
 
+/* For its chat: its schedule cannot be read and it is off. */
+str job_broken(const struct job *job, str why, struct arena *a);
+
 #endif

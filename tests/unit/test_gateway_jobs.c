@@ -96,12 +96,114 @@ static void a_first_date_stays_the_first_when_the_clock_is_set_back(void **state
 	}
 }
 
+static void in_zone(struct world *w, int64_t id, const char *zone)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	world_sql(w, arena_fmt(&a, "UPDATE jobs SET zone = '%s' WHERE id = %lld", zone,
+			       (long long)id)
+			     .p);
+}
+
+static void a_zone_that_cannot_be_read_holds_up_only_what_needs_it(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t due = clock_now_ms() - 1000;
+	int64_t once = add(w, "once", date_rfc3339(&w->a, due), due);
+	int64_t every = add(w, "every", S("1h"), due);
+	int64_t cron = add(w, "cron", S("* * * * *"), due);
+
+	begin(&k, w);
+	in_zone(w, once, "No/Where");
+	in_zone(w, every, "No/Where");
+	in_zone(w, cron, "No/Where");
+	int64_t next = tick(&k, w);
+	assert_true(get(w, once).running && get(w, every).running);
+	assert_false(get(w, cron).running);
+	assert_true(get(w, cron).next_at_ms == due); /* nothing of it is lost */
+	assert_true(next > clock_now_ms() + 5000); /* no hurry */
+	assert_true(k.j.zoneless);
+	in_zone(w, cron, "UTC");
+	(void)tick(&k, w);
+	assert_true(get(w, cron).running);
+	assert_false(k.j.zoneless);
+}
+
+static void a_schedule_that_cannot_be_read_is_switched_off_and_told(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t id = add(w, "cron", S("* * *"), clock_now_ms() - 1000);
+
+	begin(&k, w);
+	(void)tick(&k, w);
+	assert_false(get(w, id).enabled);
+	assert_true(get(w, id).last_error.n > 0);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs WHERE state = 'skipped' "
+				      "AND reason = 'broken' AND error <> '' AND settled = 1"),
+			 1);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM outbox WHERE kind = 'notice' "
+				      "AND text LIKE '%#1 is switched off%plants'"),
+			 1);
+	(void)tick(&k, w);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs"), 1);
+}
+
+static void late_jobs_are_not_in_the_way_of_those_on_time(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms(), strict = 0;
+
+	begin(&k, w);
+	for (int i = 0; i < 300; i++) {
+		int64_t id = add(w, "every", S("30d"), now - 3600000 - i);
+		strict = i == 0 ? id : strict; /* the last of them */
+	}
+	int64_t punctual = add(w, "every", S("1h"), now - 1000);
+	world_sql(w, "UPDATE jobs SET catch_up = 0 WHERE id = 1");
+	(void)tick(&k, w);
+	assert_true(get(w, punctual).running);
+	assert_true(get(w, strict).next_at_ms > now); /* too late for it, but it goes on */
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs WHERE state = 'started'"),
+			 1 + 5);
+}
+
+static void a_one_shot_waits_for_a_run_begun_by_hand(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t due = clock_now_ms() - 1000;
+	int64_t id = add(w, "once", date_rfc3339(&w->a, due), due);
+
+	begin(&k, w);
+	world_sql(w, "INSERT INTO job_runs (job_id, scheduled_at_ms, last_at_ms, state, "
+		     "started_at_ms) VALUES (1, 5, 5, 'started', 5)");
+	(void)tick(&k, w); /* skipped */
+	(void)tick(&k, w); /* settled */
+	struct job j = get(w, id);
+	assert_true(j.enabled && j.attempt == 0);
+	assert_true(j.next_at_ms > clock_now_ms() + 30000 &&
+		    j.next_at_ms < clock_now_ms() + 90000);
+	world_sql(w, "UPDATE job_runs SET state = 'ok', settled = 1 WHERE state = 'started'");
+	world_sql(w, "UPDATE jobs SET next_at_ms = 1 + scheduled_at_ms");
+	(void)tick(&k, w);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs WHERE state = 'started' "
+				      "AND attempt = 0"),
+			 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_first_date_stays_the_first_when_the_clock_is_set_back),
+		TEST(a_zone_that_cannot_be_read_holds_up_only_what_needs_it),
+		TEST(a_schedule_that_cannot_be_read_is_switched_off_and_told),
+		TEST(late_jobs_are_not_in_the_way_of_those_on_time),
+		TEST(a_one_shot_waits_for_a_run_begun_by_hand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,9 +75,9 @@ static void a_due_job_becomes_one_row_and_moves_on_in_one_commit(void **state)
 
 	ok(w, store_job_next_at(w->s, &at, &w->e));
 	assert_int_equal(at, 1000);
-	ok(w, store_job_due(w->s, 999, 10, &w->a, &due, &n, &w->e));
+	ok(w, store_job_due(w->s, 0, 999, 10, &w->a, &due, &n, &w->e));
 	assert_int_equal(n, 0);
-	ok(w, store_job_due(w->s, 1000, 10, &w->a, &due, &n, &w->e));
+	ok(w, store_job_due(w->s, 0, 1000, 10, &w->a, &due, &n, &w->e));
 	assert_int_equal(n, 1);
 	assert_true(fire(w, &due[0], 1000, 61000));
 	assert_int_equal(world_i64(w, "SELECT count(*) FROM inbox WHERE kind = 'cron'"), 1);
@@ -381,6 +381,30 @@ static void old_runs_are_forgotten_and_waiting_jobs_are_moved(void **state)
 	assert_int_equal(n, 0);
 }
 
+static void a_job_that_is_over_goes_with_its_last_run(void **state)
+{
+	struct world *w = *state;
+	int64_t on = add(w, chat_job("daily", "09:00", 1000));
+	int64_t off = add(w, chat_job("once", "1970-01-01T00:00:01.000Z", 1000));
+	struct job j = get(w, off);
+
+	put(w, config_job("a", "0 8 * * *", 1000));
+	assert_true(fire(w, &j, 1000, 0));
+	struct turn t = world_claim(w);
+	world_finish(w, &t);
+	settle(w, off, &(struct job_settle){ .over = true }, true);
+	world_sql(w, "UPDATE jobs SET enabled = 0 WHERE source = 'config'");
+	const int64_t before[] = { 1000, clock_now_ms() + 1000 };
+	for (int i = 0; i < 2; i++) {
+		struct tx tx = world_begin(w);
+		ok(w, store_job_sweep(&tx, before[i], &w->e));
+		world_commit(w, &tx);
+		assert_int_equal(world_i64(w, "SELECT count(*) FROM jobs"), i ? 2 : 3);
+	}
+	assert_true(get(w, on).enabled);
+	assert_int_equal(store_job_get(w->s, off, &w->a, &j, &w->e), E_NOENT);
+}
+
 static void jobs_move_with_their_chat(void **state)
 {
 	struct world *w = *state;
@@ -412,6 +436,7 @@ int main(void)
 		TEST(a_job_of_the_configuration_is_known_by_its_name),
 		TEST(a_single_run_has_a_session_that_goes_once_its_answer_is_out),
 		TEST(old_runs_are_forgotten_and_waiting_jobs_are_moved),
+		TEST(a_job_that_is_over_goes_with_its_last_run),
 		TEST(jobs_move_with_their_chat),
 	};
 

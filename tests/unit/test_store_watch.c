@@ -3,6 +3,7 @@
  */
 #include "store_world.h"
 
+#include "os/clock.h"
 #include "store/system.h"
 #include "store/watch.h"
 
@@ -111,6 +112,24 @@ static void news_wake_once_and_are_kept_until_they_are_answered(void **state)
 	assert_int_equal(get(w, id).wake, WATCH_QUIET);
 }
 
+static void a_cancelled_watch_forgets_what_it_saw_and_goes(void **state)
+{
+	struct world *w = *state;
+	int64_t id = add(w);
+
+	(void)add(w);
+	world_sql(w, "UPDATE watches SET seen = 'a', pending = '- b', updated_at_ms = 1000");
+	struct tx tx = world_begin(w);
+	ok(w, store_watch_cancel(&tx, id, S("test"), S("1"), &w->e));
+	ok(w, store_watch_sweep(&tx, 2000, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(get(w, id).seen.n + get(w, id).pending.n, 0);
+	tx = world_begin(w);
+	ok(w, store_watch_sweep(&tx, clock_now_ms() + 1000, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM watches"), 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -119,6 +138,7 @@ int main(void)
 		TEST(a_watch_is_looked_at_at_once_and_counts),
 		TEST(a_look_that_failed_is_no_seed),
 		TEST(news_wake_once_and_are_kept_until_they_are_answered),
+		TEST(a_cancelled_watch_forgets_what_it_saw_and_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
