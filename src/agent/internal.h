@@ -9,6 +9,9 @@
 #include <pthread.h>
 
 /* Persona and configuration as one counted value. */
+#define HISTORY_SLACK                                                                          \
+	64 /* messages that are read beyond their limit, before old ones are cut */
+
 struct snapshot {
 	struct arena arena;
 	const struct config *cfg;

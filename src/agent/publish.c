@@ -13,7 +13,6 @@
 static void show(struct run *r)
 {
 	struct buf json = buf_in(r->a, 16u << 20);
-	size_t bytes = 0;
 
 	r->tools = NEWN(r->a, struct model_tool, r->set.n + 1);
 	r->tools_n = 0;
@@ -25,7 +24,6 @@ static void show(struct run *r)
 		buf_add(&json, r->tools_n ? S(",{") : S("{"));
 		r->tools[r->tools_n++] =
 			(struct model_tool){ s->name, s->description, s->schema };
-		bytes += s->name.n + s->description.n + s->schema.n;
 		buf_json_member(&json, "name", s->name);
 		buf_json_member(&json, "description", s->description);
 		buf_json_key(&json, "parameters");
@@ -34,7 +32,7 @@ static void show(struct run *r)
 	}
 	buf_addc(&json, ']');
 	r->tools_json = buf_str(&json);
-	r->set_tokens = (int64_t)(bytes / 4);
+	r->set_tokens = toolset_tokens(&r->set);
 }
 
 static bool same(const struct run *r, const str *keys, size_t n)

@@ -7,9 +7,9 @@
 #include "store/memory.h"
 #include "store/model_call.h"
 #include "store/state.h"
+#include "store/tool_hold.h"
 #include "text/text.h"
-
-#define HISTORY_MAX 10000
+#include "tools/dynamic.h"
 
 /* Estimated tokens, by where they come from. */
 struct parts {
@@ -29,8 +29,8 @@ static int64_t rows_tokens(struct arena *a, const struct message *rows, size_t n
 		       : 0;
 }
 
-static int conversation(struct parts *p, struct agent *ag, str channel, str address,
-			struct arena *a, struct err *e)
+static int conversation(struct parts *p, struct agent *ag, int64_t past, str channel,
+			str address, struct arena *a, struct err *e)
 {
 	struct store *s = ag->opt.store;
 	struct memory_snapshot memory;
@@ -40,7 +40,7 @@ static int conversation(struct parts *p, struct agent *ag, str channel, str addr
 	int rc = store_session_find(s, channel, address, a, &p->session, e);
 
 	if (rc == OK)
-		rc = store_history(s, &p->session, HISTORY_MAX, a, &rows, &n, e);
+		rc = store_history(s, &p->session, past, a, &rows, &n, e);
 	if (rc < 0)
 		return rc == E_NOENT ? OK : rc;
 	rc = store_memory_snapshot_get(s, p->session.id, a, &memory, e);
@@ -57,6 +57,26 @@ static int conversation(struct parts *p, struct agent *ag, str channel, str addr
 	rc = store_turn_load(s, p->last.turn_id, a, &rows, &n, &calls, &calls_n, e);
 	if (rc == OK)
 		p->turn = rows_tokens(a, rows, n);
+	return rc;
+}
+
+/* The tools of the next request: with tools.dynamic those that are on. */
+static int shown(struct parts *p, struct agent *ag, bool dynamic, struct arena *a,
+		 struct err *e)
+{
+	struct toolset set;
+	str *keys = NULL;
+	size_t n = 0;
+	int rc = OK;
+
+	tools_snapshot(ag->opt.tools, a, &set);
+	if (dynamic && p->session.id.n)
+		rc = store_tool_holds(ag->opt.store, p->session.id, a, &keys, &n, e);
+	if (dynamic && rc == OK)
+		dynamic_gate(&set, keys, n, a);
+	for (size_t i = 0; i < set.n; i++)
+		p->tools_n += !set.off || !set.off[i];
+	p->tools = toolset_tokens(&set);
 	return rc;
 }
 
@@ -98,23 +118,23 @@ str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *
 	struct snapshot *snap = agent_snapshot_get(ag);
 	struct parts p = { .persona = text_tokens(snap->persona) };
 	int64_t max = snap->cfg->limits.history_max_tokens, permille = 1000;
-	struct toolset set;
+	int64_t past = snap->cfg->limits.history_max_messages + HISTORY_SLACK;
+	bool dynamic = snap->cfg->agent.dynamic_tools;
 	struct err e = { 0 };
 
 	agent_snapshot_put(ag, snap);
-	if (conversation(&p, ag, channel, address, a, &e) < 0 ||
+	if (conversation(&p, ag, past, channel, address, a, &e) < 0 ||
+	    shown(&p, ag, dynamic, a, &e) < 0 ||
 	    (ag->opt.model && store_tokens_permille(ag->opt.store, model_issuer(ag->opt.model),
 						    &permille, &e) < 0))
 		return arena_fmt(a, "That did not work: %s", e.msg);
-	tools_snapshot(ag->opt.tools, a, &set);
-	p.tools = toolset_tokens(&set);
 	buf_add(&b, S("what the next request is made of (tokens, estimated)"));
 	add_part(&b, "persona", p.persona, S(""));
 	add_part(&b, "memory", p.memory, S("what a message is about comes with it"));
 	add_part(&b, "summary", p.summary, S(""));
 	add_part(&b, "history", p.history,
 		 arena_fmt(a, "%lld messages", (long long)p.messages));
-	add_part(&b, "tools", p.tools, arena_fmt(a, "%zu tools", set.n));
+	add_part(&b, "tools", p.tools, arena_fmt(a, "%lld tools", (long long)p.tools_n));
 	add_part(&b, "this turn", p.turn, p.last.open ? S("running") : S("none runs"));
 	add_part(&b, "in all", p.persona + p.memory + p.summary + p.history + p.tools + p.turn,
 		 arena_fmt(a, "history is cut when it is over %lld",

@@ -71,9 +71,9 @@ static int load_past(struct run *r, const struct session *s, struct err *e)
 	/* Earlier answers of its kind would be imitated; a session that only a job uses is
 	 * kept for having them. */
 	bool asked = scheduled_turn(r->t) && !str_eq(r->t->session.channel, S("cron"));
-	rc = (asked ? store_history_asked : store_history)(ag->opt.store, s,
-							   l->history_max_messages + 64, r->a,
-							   &r->history, &r->history_n, e);
+	rc = (asked ? store_history_asked
+		    : store_history)(ag->opt.store, s, l->history_max_messages + HISTORY_SLACK,
+				     r->a, &r->history, &r->history_n, e);
 	if (rc == OK)
 		prompt_read(r->a, r->history, r->history_n);
 	return rc;

@@ -148,6 +148,7 @@ int64_t toolset_tokens(const struct toolset *set)
 	size_t n = 0;
 
 	for (size_t i = 0; i < set->n; i++)
-		n += set->v[i].name.n + set->v[i].description.n + set->v[i].schema.n;
+		if (!set->off || !set->off[i])
+			n += set->v[i].name.n + set->v[i].description.n + set->v[i].schema.n;
 	return (int64_t)(n / 4);
 }

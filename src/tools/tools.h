@@ -69,7 +69,7 @@ void tools_snapshot(const struct tools *t, struct arena *a, struct toolset *out)
 /* What commands are held to, for people; "" where there is no exec. */
 str tools_sandbox_text(const struct tools *t, struct arena *a);
 
-/* Chars/4 over names, descriptions and schemas: an estimate. */
+/* Chars/4 over names, descriptions and schemas of what is not off: an estimate. */
 int64_t toolset_tokens(const struct toolset *set);
 
 /* Exact name, or an unambiguous mistake repaired (case, - for _, a missing or invented

@@ -4,6 +4,7 @@
 #include "agent_world.h"
 
 #include "agent/slash.h"
+#include "store/tool_hold.h"
 #include "model/quirks.h"
 
 #include <string.h>
@@ -209,6 +210,41 @@ static void tokens_tells_where_they_go_and_what_was_cached(void **state)
 	aw_has(reply.p, "(66%)\nsince start, as reported: prompt 300, answers 30, cached");
 }
 
+static void families(const struct tool_source *self, struct arena *a,
+		     void (*add)(void *arg, const struct tool_spec *spec), void *arg)
+{
+	static const char *const names[] = { "echo", "box__look", "box__take" };
+
+	(void)a;
+	for (size_t i = 0; i < COUNT(names); i++)
+		add(arg, &(struct tool_spec){ .name = str_of(names[i]),
+					      .description = S("a tool"),
+					      .schema = S("{\"type\":\"object\"}"),
+					      .source = self,
+					      .impl = names[i] });
+}
+
+static void tokens_counts_the_tools_that_are_on(void **state)
+{
+	struct agent_world *k = *state;
+	str before, after;
+
+	k->cfg.agent.dynamic_tools = true;
+	k->source.list = families;
+	world_turn(k->w, "1", "hi", 0);
+	aw_open(k);
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
+				  &before));
+	struct tx tx = world_begin(k->w);
+	ok(k->w, store_tool_hold(&tx, world_text(k->w, "SELECT id FROM sessions"), S("box"),
+				 TOOL_HOLD_SHORT, &k->w->e));
+	world_commit(k->w, &tx);
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
+				  &after));
+	aw_has(before.p, "\ntools: 6 (1 tools)\n");
+	aw_has(after.p, "\ntools: 22 (3 tools)\n");
+}
+
 static void nothing_to_call_is_said(void **state)
 {
 	struct agent_world *k = *state;
@@ -232,6 +268,7 @@ int main(void)
 		TEST(status_and_perf_tell_of_finished_turns),
 		TEST(perf_remembers_the_last_dozen),
 		TEST(tokens_tells_where_they_go_and_what_was_cached),
+		TEST(tokens_counts_the_tools_that_are_on),
 		TEST(nothing_to_call_is_said),
 	};
 

@@ -82,6 +82,8 @@ static void what_has_a_prefix_is_off_until_a_key_holds_it(void **state)
 		for (size_t k = 0; k < COUNT(specs); k++)
 			if (set.off[k] != (rows[i].off[k] == 'x'))
 				fail_msg("row %zu: %s", i, specs[k].name.p);
+		if (i == 0)
+			assert_int_equal(toolset_tokens(&set), (12 + 12) / 4);
 	}
 	const str two[] = { { "google", 6 }, { "google__calendar", 16 } };
 	assert_true(str_eq(dynamic_held(specs[2].name, two, 2), two[1]));
