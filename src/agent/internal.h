@@ -8,10 +8,10 @@
 
 #include <pthread.h>
 
-/* Persona and configuration as one counted value. */
-#define HISTORY_SLACK                                                                          \
-	64 /* messages that are read beyond their limit, before old ones are cut */
+/* Messages that are read beyond their limit, before old ones are cut. */
+#define HISTORY_SLACK 64
 
+/* Persona and configuration as one counted value. */
 struct snapshot {
 	struct arena arena;
 	const struct config *cfg;
