@@ -41,7 +41,8 @@ static void on_event(void *arg, enum model_event ev, str piece)
 	if (ev != MODEL_TEXT)
 		return;
 	buf_add(&l->text, piece);
-	if (io && io->on_text && !salvage_hold(buf_str(&l->text)))
+	if (io && io->on_text && !salvage_hold(buf_str(&l->text)) &&
+	    !text_silent_so_far(buf_str(&l->text)))
 		io->on_text(io->arg, buf_str(&l->text));
 }
 

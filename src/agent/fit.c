@@ -72,14 +72,20 @@ static struct sums sum_up(const struct message *rows, size_t n, int64_t current)
 	return s;
 }
 
+/* So many eighths of a bound, which may be no bound at all. */
+static int64_t share_of(int64_t bound, int64_t eighths)
+{
+	return bound > INT64_MAX / FULL ? bound : bound * eighths / FULL;
+}
+
 /* Within so many eighths of the budget? */
 static bool within(const struct sums *s, const struct fit_budget *b, int64_t eighths)
 {
 	int64_t room = b->max_tokens - b->fixed;
 
 	return s->tokens <= (eighths == FULL ? room : room / 8 * eighths) &&
-	       s->messages <= b->max_messages * eighths / 8 &&
-	       (b->max_turns == 0 || s->turns <= b->max_turns * eighths / 8);
+	       s->messages <= share_of(b->max_messages, eighths) &&
+	       (b->max_turns == 0 || s->turns <= share_of(b->max_turns, eighths));
 }
 
 static int64_t cut_at(const struct message *rows, size_t n, int64_t current,

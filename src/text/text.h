@@ -48,6 +48,8 @@ bool text_slash(struct arena *a, str message, str bot, str *word, str *args);
 /* The reply asks for silence: trimmed text equal to NO_REPLY, or a first line equal to
  * [silent] in any case. */
 bool text_silent(str reply);
+/* Could a reply that begins like this still become one, or is it one?  True of an empty one. */
+bool text_silent_so_far(str begun);
 
 /* A leading <think>, <thinking>, <thought> or <reasoning> block, or a stray leading closing
  * tag: *reasoning gets it, the rest is returned.  Text that merely mentions a tag is left alone. */

@@ -51,6 +51,14 @@ bool text_silent(str reply)
 	       str_ieq(str_trim(str_cut(&rest, '\n')), S("[silent]"));
 }
 
+bool text_silent_so_far(str begun)
+{
+	str s = str_trim(begun), word = S("[silent]");
+
+	return text_silent(begun) || str_starts(S("NO_REPLY"), s) ||
+	       (s.n < word.n && str_ieq(s, str_sub(word, 0, s.n)));
+}
+
 /* --- reasoning ---------------------------------------------------------------------- */
 
 static const str tags[] = {

@@ -336,7 +336,7 @@ static void steps(size_t turns, const struct fit_budget *b, int64_t cut_at, int6
 static void it_is_folded_before_it_is_full_and_cut_to_half_when_it_is(void **state)
 {
 	static const struct fit_budget turns = { .max_tokens = 1000000,
-						 .max_messages = 1000000,
+						 .max_messages = INT64_MAX,
 						 .max_turns = 40 };
 	static const struct fit_budget messages = { .max_tokens = 1000000, .max_messages = 80 };
 	static const struct fit_budget tokens = { .fixed = 2000,

@@ -79,6 +79,23 @@ static void only_a_whole_word_asks_for_silence(void **state)
 			fail_msg("%s", replies[i].in);
 }
 
+static void what_may_become_silence_is_held_back(void **state)
+{
+	static const char *const held[] = {
+		"",           " ", "N",    "NO_REP",   "NO_REPLY",
+		"NO_REPLY\n", "[", "[SIL", "[silent]", "[silent]\nall is well"
+	};
+	static const char *const shown[] = { "No", "NO_REPLY is a word", "[silence]", "[x",
+					     "Yes" };
+
+	for (size_t i = 0; i < COUNT(held); i++)
+		if (!text_silent_so_far(str_of(held[i])))
+			fail_msg("%s", held[i]);
+	for (size_t i = 0; i < COUNT(shown); i++)
+		if (text_silent_so_far(str_of(shown[i])))
+			fail_msg("%s", shown[i]);
+}
+
 static const struct {
 	const char *in, *rest, *reasoning;
 } thoughts[] = {
@@ -118,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slash_word_is_told_from_text),
 		cmocka_unit_test(only_a_whole_word_asks_for_silence),
+		cmocka_unit_test(what_may_become_silence_is_held_back),
 		cmocka_unit_test(only_a_leading_block_is_reasoning),
 	};
 
