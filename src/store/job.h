@@ -29,7 +29,8 @@ struct job {
 	bool catch_up;
 	int64_t timeout_ms; /* of a run, 0 none of its own */
 	bool enabled;
-	int64_t first_at_ms; /* made in a chat: not due before, however the clock is set */
+	int64_t first_at_ms; /* made in a chat and not yet due: not before, however the clock is
+			      * set; else 0 */
 	int64_t next_at_ms; /* when it is to be looked at; 0 never */
 	int64_t scheduled_at_ms; /* of a one-shot that is tried again: when it was due */
 	int attempt; /* tries of it that failed */

@@ -78,13 +78,13 @@ static int move_on(struct tx *tx, const struct job *job, const struct plan *plan
 		   struct err *e)
 {
 	int64_t n = 0;
-	int rc = db_run(
-		tx_db(tx),
-		"UPDATE jobs SET next_at_ms = ?3, scheduled_at_ms = 0, updated_at_ms = ?4 "
-		"WHERE id = ?1 AND next_at_ms = ?2 AND enabled = 1",
-		DB_ARGS(db_i64(job->id), db_i64(job->next_at_ms), db_i64(plan->next_at_ms),
-			db_i64(clock_now_ms())),
-		&n, e);
+	int rc =
+		db_run(tx_db(tx),
+		       "UPDATE jobs SET next_at_ms = ?3, first_at_ms = 0, scheduled_at_ms = 0, "
+		       "updated_at_ms = ?4 WHERE id = ?1 AND next_at_ms = ?2 AND enabled = 1",
+		       DB_ARGS(db_i64(job->id), db_i64(job->next_at_ms),
+			       db_i64(plan->next_at_ms), db_i64(clock_now_ms())),
+		       &n, e);
 
 	*ours = n > 0;
 	return rc;

@@ -375,9 +375,16 @@ static void limits_are_set(void **state)
 
 	(void)fresh(state);
 	str text = shell(&a, &box, "ulimit -f; ulimit -d; ulimit -c; ulimit -Hu", &status);
-	assert_true(str_starts(text, S("12056\n1048576\n0\n")));
+	assert_true(str_eq(str_cut(&text, '\n'), S("12056")));
+	str memory = str_cut(&text, '\n');
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_true(str_eq(memory, S("1048576")));
+#else
+	assert_true(str_eq(memory, S("unlimited"))); /* what a sanitizer keeps would count */
+#endif
+	assert_true(str_eq(str_cut(&text, '\n'), S("0")));
 	/* Beside those that run. */
-	assert_true(str_i64(str_trim(str_sub(text, 16, SIZE_MAX)), &procs));
+	assert_true(str_i64(str_trim(text), &procs));
 	assert_in_range(procs, 100, 20000);
 }
 
