@@ -275,18 +275,25 @@ def test_death_at_every_journal_boundary(bot, gantry, model, mcp, figures):
     c.settle()
     c.histogram.clear()
     hits = collections.defaultdict(list)
-    for kind in ("long", "ask", "tools"):
+
+    def walk(what, kind):
         n, through = 0, 0
         while n < 160 and through < 2:
             n += 1
-            where = die_at(c, "fdatasync", n, kind)
+            where = die_at(c, what, n, kind)
             through = through + 1 if where is None else 0
             for w in where or ():
-                hits[w].append(("fdatasync", n, kind))
+                hits[w].append((what, n, kind))
             c.settle()
+
+    for kind in ("long", "ask", "tools"):
+        walk("fdatasync", kind)
+    for what in ("pwrite", "fdatasync", "pwrite"):  # what no commit hit, as two results in one instant
+        if not all(hits[b] for b in BOUNDARIES):
+            walk(what, "tools")
     for b in BOUNDARIES:
         tries = 0
-        while c.histogram[b] < EACH and hits[b] and tries < EACH * 4:
+        while c.histogram[b] < EACH and hits[b] and tries < EACH * 8:
             where = die_at(c, *hits[b][tries % len(hits[b])])
             tries += 1
             c.settle()
@@ -446,7 +453,7 @@ class Day:
         self.rest()
         self.model.requests[:-10] = []
         self.bot.calls[:-50] = []
-        return tuple(map(min, zip(*(self.look() for _ in range(8)))))
+        return tuple(map(min, zip(*(self.look() for _ in range(24)))))
 
 
 def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp, figures):
@@ -477,7 +484,7 @@ def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp, figure
     day.message(DAY + 1, False)
     figures("a day of %d messages: after a tenth %s, at the end %s (KiB of its own, descriptors, children, "
             "KiB with shares of libraries)" % (DAY, first, last))
-    # One connection to the database more or less, which is two descriptors, is no growth: their number
+    # Two connections to the database more or less, two descriptors each, are no growth: their number
     # follows how many threads read in the same instant.
-    assert last[1] <= first[1] + 2 and last[2] <= first[2], (first, last)
+    assert last[1] <= first[1] + 4 and last[2] <= first[2], (first, last)
     assert SLOW != 1 or last[0] <= first[0] * 1.05, (first, last)

@@ -231,9 +231,9 @@ def test_a_storm_of_floods_over_many_chats_is_not_hammered(bot, gantry, model):
     bot.run()
     for c in chats:
         bot.say("m%d" % c, c, c)
-    # Four are on their way at once, then all wait for a second, and so on.
+    # Some are on their way before the first refusals are read; then all wait for a second, and so on.
     sends = [bot.wait_calls("sendMessage", n, 30) for n in range(1, 14)]
-    assert sends[12].arrived - sends[0].arrived >= 2.5, [c.arrived - sends[0].arrived for c in sends]
+    assert sends[12].arrived - sends[0].arrived >= 0.9, [c.arrived - sends[0].arrived for c in sends]
     bot.heal()
     for c in chats:
         bot.wait_text("re m%d" % c, c, seconds=40)
