@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	/* What is refused is refused behind another command too. */
 	if (d.verdict == VERDICT_DENY && !line.trouble && in.n < 4096) {
-		judge(p, &a, arena_fmt(&a, "true; %.*s", STRF(in)), &twice);
+		/* Trimmed, as it was judged: inside a line a vertical tab is part of a word. */
+		judge(p, &a, arena_fmt(&a, "true; %.*s", STRF(str_trim(in))), &twice);
 		must(twice.verdict != VERDICT_ALLOW);
 	}
 	return 0;
