@@ -34,6 +34,7 @@ def size(name, whole, slow):
 
 
 KILLS = size("GANTRY_TG_KILLS", 300, 20)
+CONNECTION_KIB = 512                    # what a connection to the database may keep of its pages
 EACH = size("GANTRY_TG_EACH", 20, 1)
 FLOOD = size("GANTRY_TG_FLOOD", 10000, 300)
 DAY = size("GANTRY_TG_DAY", 300, 100)
@@ -485,6 +486,7 @@ def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp, figure
     figures("a day of %d messages: after a tenth %s, at the end %s (KiB of its own, descriptors, children, "
             "KiB with shares of libraries)" % (DAY, first, last))
     # Two connections to the database more or less, two descriptors each, are no growth: their number
-    # follows how many threads read in the same instant.
+    # follows how many threads read in the same instant; their pages come and go with them.
     assert last[1] <= first[1] + 4 and last[2] <= first[2], (first, last)
-    assert SLOW != 1 or last[0] <= first[0] * 1.05, (first, last)
+    more = max(0, last[1] - first[1]) * CONNECTION_KIB / 2
+    assert SLOW != 1 or last[0] <= first[0] * 1.05 + more, (first, last)
