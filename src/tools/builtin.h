@@ -72,6 +72,17 @@ str tool_memories(struct arena *a, const struct memory *list, size_t n);
  * prompt has nobody when the time comes. */
 bool tools_in_a_chat(const struct tool_env *env);
 
+/* Something of a chat that ends by its number. */
+struct tool_cancel {
+	const char *what, *list; /* "job", and the tool that lists the numbers */
+	/* In the transaction of the result; E_NOENT: the chat has none of that number. */
+	int (*cancel)(struct tx *tx, int64_t id, str channel, str address, struct err *e);
+};
+
+/* The whole of such a tool's run: args.id of this chat, as an effect. */
+int tool_cancel_in_chat(const struct tool_env *env, const struct json *args, struct arena *a,
+			struct tool_result *out, const struct tool_cancel *how);
+
 /* A failure for the model; OK. */
 int tool_fail(struct tool_result *out, struct arena *a, const char *fmt, ...) PRINTF(3, 4);
 

@@ -15,12 +15,6 @@ static bool enabled(const struct tools_opt *opt)
 	return opt->cron && opt->cron->enabled && opt->store;
 }
 
-bool tools_in_a_chat(const struct tool_env *env)
-{
-	return env->ctx && env->ctx->address.n && !str_eq(env->ctx->channel, S("cli")) &&
-	       !str_eq(env->ctx->channel, S("cron"));
-}
-
 /* --- cron_schedule ---------------------------------------------------------------------- */
 
 struct add {
@@ -148,42 +142,14 @@ const struct tool tool_cron_list = {
 
 /* --- cron_cancel --------------------------------------------------------------------------- */
 
-struct drop {
-	int64_t id;
-	str channel, address;
-	struct arena *a;
-};
-
-static int cancel_effect(void *arg, struct tx *tx, struct tool_result *out, struct err *e)
-{
-	struct drop *x = arg;
-	int rc = store_job_cancel(tx, x->id, x->channel, x->address, e);
-
-	if (rc == E_NOENT)
-		return tool_fail(out, x->a, "this chat has no job %lld; see cron_list",
-				 (long long)x->id);
-	return rc;
-}
-
 static int cancel(const struct tool_env *env, const struct json *args, struct arena *a,
 		  struct tool_result *out, const struct cancel *c, struct err *e)
 {
-	struct drop *x = NEW(a, struct drop);
-
 	(void)c;
 	(void)e;
-	if (!tools_in_a_chat(env))
-		return tool_fail(out, a, "there is no chat here");
-	if (!tool_arg_i64(args, "id", 0, &x->id) || x->id < 1)
-		return tool_fail(out, a, "id must be the number of a job; see cron_list");
-	x->channel = arena_dup(a, env->ctx->channel);
-	x->address = arena_dup(a, env->ctx->address);
-	x->a = a;
-	*out = (struct tool_result){ .text = arena_fmt(a, "cancelled job %lld",
-						       (long long)x->id),
-				     .effect = cancel_effect,
-				     .effect_arg = x };
-	return OK;
+	return tool_cancel_in_chat(
+		env, args, a, out,
+		&(struct tool_cancel){ "job", "cron_list", store_job_cancel });
 }
 
 const struct tool tool_cron_cancel = {

@@ -161,42 +161,14 @@ const struct tool tool_watch_list = {
 	.run = list,
 };
 
-struct drop {
-	int64_t id;
-	str channel, address;
-	struct arena *a;
-};
-
-static int cancel_effect(void *arg, struct tx *tx, struct tool_result *out, struct err *e)
-{
-	struct drop *x = arg;
-	int rc = store_watch_cancel(tx, x->id, x->channel, x->address, e);
-
-	return rc == E_NOENT
-		       ? tool_fail(out, x->a, "this chat has no watch %lld; see watch_list",
-				   (long long)x->id)
-		       : rc;
-}
-
 static int cancel(const struct tool_env *env, const struct json *args, struct arena *a,
 		  struct tool_result *out, const struct cancel *c, struct err *e)
 {
-	struct drop *x = NEW(a, struct drop);
-
 	(void)c;
 	(void)e;
-	if (!tools_in_a_chat(env))
-		return tool_fail(out, a, "there is no chat here");
-	if (!tool_arg_i64(args, "id", 0, &x->id) || x->id < 1)
-		return tool_fail(out, a, "id must be the number of a watch; see watch_list");
-	x->channel = arena_dup(a, env->ctx->channel);
-	x->address = arena_dup(a, env->ctx->address);
-	x->a = a;
-	*out = (struct tool_result){ .text = arena_fmt(a, "cancelled watch %lld",
-						       (long long)x->id),
-				     .effect = cancel_effect,
-				     .effect_arg = x };
-	return OK;
+	return tool_cancel_in_chat(
+		env, args, a, out,
+		&(struct tool_cancel){ "watch", "watch_list", store_watch_cancel });
 }
 
 const struct tool tool_watch_cancel = {

@@ -118,12 +118,12 @@ def test_no_descriptor_is_inherited(gantry, shell):
     assert "open before" not in shell(script) and "leaked" not in shell(script)
 
 
-@pytest.mark.parametrize("cwd, said", [("sub", "/work/sub"), (".", "/work"), ("", "/work"), ("sub/..", "/work")])
-def test_a_command_can_start_below_the_working_directory(shell, cwd, said):
+@pytest.mark.parametrize("cwd, below", [("sub", "sub"), (".", ""), ("", ""), ("sub/..", "")])
+def test_a_command_can_start_below_the_working_directory(shell, cwd, below):
     sub = shell.work / "sub"
     sub.mkdir()
     (sub / "run.sh").write_text("pwd")
-    assert body(shell("pwd", cwd=cwd)).endswith(said)
+    assert body(shell("pwd -P", cwd=cwd)) == str((shell.work / below).resolve())
 
 
 @pytest.mark.parametrize("cwd", ["..", "/", "~", "~/sub", "sub/../..", "link", "file", "missing"])

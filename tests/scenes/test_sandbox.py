@@ -16,7 +16,7 @@ import pytest
 
 from fakes.model import call
 from harness.process import wait_gone
-from harness.watch import SLOW
+from harness.watch import SLOW, wait_until
 
 UID = 65532
 ROOT = os.getuid() == 0
@@ -426,7 +426,7 @@ def test_nothing_of_a_command_survives_a_kill_of_the_daemon(cell, model, profile
     model.reply(calls=[call("exec", command="bash attack.sh")])
     d = cell.g.daemon(GANTRY_TOOLS_EXEC_SANDBOX_PROFILE=profile)
     d.send("go")
-    wait_for(lambda: len(sleepers(mark)) == 2)
+    wait_until(lambda: len(sleepers(mark)) == 2, "both sleepers", 30)
     pids = sleepers(mark)
     os.kill(d.pid, signal.SIGKILL)
     for pid in pids:
@@ -435,16 +435,7 @@ def test_nothing_of_a_command_survives_a_kill_of_the_daemon(cell, model, profile
     where = (cell.work / "where").read_text().strip()
     assert profile == "off" or "gantry-" in where
     if where:
-        wait_for(lambda: not os.path.exists(where))
-
-
-def wait_for(test, seconds=30):
-    """Processes come and go without a bell: look again and again."""
-    import time
-    end = time.monotonic() + seconds * SLOW
-    while not test():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
+        wait_until(lambda: not os.path.exists(where), "the directory to go", 30)
 
 
 # --- what the kernel lacks --------------------------------------------------------------------

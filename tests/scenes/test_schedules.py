@@ -12,7 +12,7 @@ import pytest
 
 from fakes.model import Reply, call
 from fakes.telegram import ALLOWED
-from harness.watch import Gate, SLOW
+from harness.watch import Gate, SLOW, wait_until
 
 pytestmark = pytest.mark.concurrency
 
@@ -354,9 +354,8 @@ def test_killed_at_any_point_of_firing_a_job_runs_once_or_is_reported(clock, mod
             p.popen.terminate()
         died += p.wait(30) == -9
         clock.start()
-        end = time.monotonic() + 30 * SLOW
-        while time.monotonic() < end and gantry.sql("select count(*) from job_runs where settled")[0][0] < count:
-            time.sleep(0.02)
+        wait_until(lambda: gantry.sql("select count(*) from job_runs where settled")[0][0] >= count,
+                   "%d runs that are settled" % count, 30)
         clock.stop()
         rows = gantry.sql("select state, count(*), count(distinct scheduled_at_ms) from job_runs group by state")
         assert sum(r[1] for r in rows) == count and {r[0] for r in rows} <= {"ok", "interrupted"}, (n, list(map(tuple, rows)))

@@ -13,7 +13,7 @@ import pytest
 
 from fakes.model import Reply
 from harness.reckoning import Reckoning
-from harness.watch import SLOW
+from harness.watch import SLOW, wait_until
 from test_schedules import START, Clock
 
 pytestmark = pytest.mark.long
@@ -86,18 +86,17 @@ class Year:
 
     def settled(self):
         """Nothing is due and nothing runs."""
-        end = time.monotonic() + 60 * SLOW
-        while time.monotonic() < end:
+        def quiet():
             row = self.clock.g.sql("select (select count(*) from job_runs where state = 'started' or settled = 0), "
                                    "(select count(*) from jobs where enabled and next_at_ms > 0 and next_at_ms <= ?)",
                                    int(self.now * 1000))[0]
             if tuple(row) == (0, 0):
-                self.expected = self.clock.p.err.text.count('"msg":"job.done"')
-                return
+                return True
             self.clock.step(1)      # the next look of those that were put off
             self.now += 1
-            time.sleep(0.02)
-        raise AssertionError("never settled: %s" % (tuple(row),))
+            return False
+        wait_until(quiet, "quiet", 60)
+        self.expected = self.clock.p.err.text.count('"msg":"job.done"')
 
     def to(self, at):
         """On to a moment, each time that is due on the way on its own."""
