@@ -91,7 +91,20 @@ static void add_part(struct buf *b, const char *name, int64_t tokens, str note)
 		STRF(note), note.n ? ")" : "");
 }
 
-static void add_reported(struct buf *b, struct agent *ag, const struct parts *p)
+static void add_cost(struct buf *b, const struct models_cfg *models, str model,
+		     const struct turn_cost *last)
+{
+	struct price_usage u = { .prompt = last->prompt_tokens,
+				 .cached = last->cached_tokens,
+				 .completion = last->completion_tokens };
+	int64_t nano;
+
+	if (price_of(models, model, &u, &nano))
+		buf_fmt(b, ", %s", price_text(b->a, nano, models->currency).p);
+}
+
+static void add_reported(struct buf *b, struct agent *ag, const struct models_cfg *models,
+			 const struct parts *p)
 {
 	const struct turn_cost *last = &p->last;
 	struct usage u = { 0 };
@@ -102,6 +115,7 @@ static void add_reported(struct buf *b, struct agent *ag, const struct parts *p)
 		if (last->cached_tokens >= 0)
 			buf_fmt(b, ", cached %lld (%lld%%)", (long long)last->cached_tokens,
 				(long long)percent(last->cached_tokens, last->prompt_tokens));
+		add_cost(b, models, p->session.model, last);
 	}
 	if (store_usage(ag->opt.store, ag->started_at_ms, &u, NULL) == OK && u.model_calls)
 		buf_fmt(b,
@@ -112,17 +126,16 @@ static void add_reported(struct buf *b, struct agent *ag, const struct parts *p)
 			(long long)percent(u.cached_tokens, u.prompt_tokens));
 }
 
-str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *a)
+static str tokens_text(struct agent *ag, const struct snapshot *snap, str channel, str address,
+		       struct arena *a)
 {
 	struct buf b = buf_in(a, 8192);
-	struct snapshot *snap = agent_snapshot_get(ag);
 	struct parts p = { .persona = text_tokens(snap->persona) };
 	int64_t max = snap->cfg->limits.history_max_tokens, permille = 1000;
 	int64_t past = snap->cfg->limits.history_max_messages + HISTORY_SLACK;
 	bool dynamic = snap->cfg->agent.dynamic_tools;
 	struct err e = { 0 };
 
-	agent_snapshot_put(ag, snap);
 	if (conversation(&p, ag, past, channel, address, a, &e) < 0 ||
 	    shown(&p, ag, dynamic, a, &e) < 0 ||
 	    (ag->opt.model && store_tokens_permille(ag->opt.store, model_issuer(ag->opt.model),
@@ -142,6 +155,15 @@ str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *
 	if (permille != 1000)
 		buf_fmt(&b, "\nthe model counts %lld.%02lld tokens for one of these",
 			(long long)(permille / 1000), (long long)(permille % 1000 / 10));
-	add_reported(&b, ag, &p);
+	add_reported(&b, ag, &snap->cfg->models, &p);
 	return buf_str(&b);
+}
+
+str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *a)
+{
+	struct snapshot *snap = agent_snapshot_get(ag);
+	str text = tokens_text(ag, snap, channel, address, a);
+
+	agent_snapshot_put(ag, snap);
+	return text;
 }

@@ -19,6 +19,7 @@
 #include "config/memory_cfg.h"
 #include "config/store_cfg.h"
 #include "config/web_cfg.h"
+#include "config/price.h"
 
 struct model_cfg {
 	str base_url, api_key, name;
@@ -91,6 +92,7 @@ struct config {
 	str path_source; /* flag, env:NAME, default, "" */
 	const struct config_setting *settings; /* as many as the table has rows */
 	struct model_cfg model;
+	struct models_cfg models;
 	struct http_cfg http;
 	struct limits_cfg limits;
 	struct agent_cfg agent;

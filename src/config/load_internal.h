@@ -58,6 +58,10 @@ str config_structure(struct loader *l, const struct option *o, const struct inpu
 void config_check_jobs(struct loader *l);
 bool config_groups_allow_someone(struct loader *l);
 
+/* load_prices.c */
+void config_take_prices(struct loader *l, const struct option *o, const struct input *in,
+			const struct yaml *root);
+
 /* load_defaults.c: the default of an option, as one would write it; "" none. */
 str config_default(struct loader *l, const struct option *o);
 

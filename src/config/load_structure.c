@@ -384,6 +384,8 @@ str config_structure(struct loader *l, const struct option *o, const struct inpu
 		rules(l, o, in, root);
 	else if (o->type == OPT_GROUPS)
 		groups(l, in, root);
+	else if (o->type == OPT_PRICES)
+		config_take_prices(l, o, in, root);
 	else
 		jobs(l, o, in, root);
 	flow(&shown, root);

@@ -162,6 +162,17 @@ const struct option options[] = {
 	  RANGE(64 * KIB, 256 * MIB), AT(model.response_max),
 	  .help = "Largest answer that is read, in bytes." },
 
+	{ "models.currency", NULL, OPT_STR, OPT_RELOAD, CONFIG_MODEL, DEF("USD"),
+	  AT(models.currency),
+	  .help = "The currency that prices and limits in money are in; only shown." },
+	{ "models.prices", NULL, OPT_PRICES, OPT_RELOAD, CONFIG_MODEL, DEF("[]"),
+	  AT(models.prices),
+	  .help = "List of `{model: GLOB, input: N, cached_input: N, output: N}`: what a million "
+		  "tokens cost; the first that matches the model's name counts. Without "
+		  "`cached_input` cached tokens cost what others do. No price is built in: a "
+		  "model without one has no costs to show and cannot be held to a limit in "
+		  "money." },
+
 	{ "http.ca_file", "SSL_CERT_FILE", OPT_PATH, OPT_PROCESS, AT(http.ca_file),
 	  .help = "Certificates to trust instead of the system's." },
 	{ "http.http_proxy", "http_proxy HTTP_PROXY", OPT_STR, OPT_PROCESS,

@@ -30,6 +30,7 @@ enum opt_type {
 	OPT_RULES, /* maps and lists of maps from here on */
 	OPT_GROUPS,
 	OPT_JOBS,
+	OPT_PRICES,
 };
 
 enum {

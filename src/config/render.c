@@ -165,6 +165,7 @@ static void add_type(struct buf *b, const struct option *o)
 		[OPT_RULES] = "list of maps",
 		[OPT_GROUPS] = "map",
 		[OPT_JOBS] = "list of maps",
+		[OPT_PRICES] = "list of maps",
 	};
 
 	buf_add(b, str_of(names[o->type]));

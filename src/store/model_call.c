@@ -5,6 +5,8 @@
  */
 #include "store/rows.h"
 
+#include "config/price.h"
+
 static int part_of(struct tx *tx, str content, int64_t *id, struct err *e)
 {
 	struct db *db = tx_db(tx);
@@ -47,19 +49,16 @@ static int insert(struct tx *tx, str turn_id, const struct model_row *row, int64
 		NULL, e);
 }
 
-/* The session's sums, and the name of its model: what follows the last bar of the issuer. */
+/* The session's sums, and the name of its model. */
 static int count_tokens(struct tx *tx, str turn_id, const struct model_row *row, struct err *e)
 {
-	str model = row->issuer;
-
-	for (size_t at = str_find(model, S("|")); at != SIZE_MAX; at = str_find(model, S("|")))
-		model = str_sub(model, at + 1, model.n);
 	return db_run(tx_db(tx),
 		      "UPDATE sessions SET prompt_tokens = prompt_tokens + max(?2, 0), "
 		      "completion_tokens = completion_tokens + max(?3, 0), model = ?4 "
 		      "WHERE id = (SELECT session_id FROM turns WHERE id = ?1)",
 		      DB_ARGS(db_text(turn_id), db_i64(row->prompt_tokens),
-			      db_i64(row->completion_tokens), db_text(model)),
+			      db_i64(row->completion_tokens),
+			      db_text(price_model(row->issuer))),
 		      NULL, e);
 }
 

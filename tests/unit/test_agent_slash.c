@@ -208,6 +208,15 @@ static void tokens_tells_where_they_go_and_what_was_cached(void **state)
 	aw_has(reply.p, "(history is cut when it is over 33333)");
 	aw_has(reply.p, "the model counts 3.00 tokens for one of these");
 	aw_has(reply.p, "(66%)\nsince start, as reported: prompt 300, answers 30, cached");
+	assert_null(strstr(reply.p, "USD")); /* without a price there is no cost */
+	static const struct price price = { { "m*", 2 }, 2000000000, 500000000, 2000000000 };
+	k->cfg.models = (struct models_cfg){ { &price, 1 }, S("USD") };
+	world_sql(k->w, "UPDATE sessions SET model = 'm1'");
+	world_sql(k->w, "UPDATE model_calls SET prompt_tokens = 1000, cached_tokens = 200, "
+			"completion_tokens = 10");
+	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
+				  &reply));
+	aw_has(reply.p, "prompt 1000, answer 10, cached 200 (20%), 0.001720 USD\n");
 }
 
 static void families(const struct tool_source *self, struct arena *a,

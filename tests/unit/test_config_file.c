@@ -77,6 +77,8 @@ static const struct {
 	{ "cron: {timezone: Europe/Berlin}\n", "cron.timezone", "Europe/Berlin" },
 	{ "policy: {rules: [{tool: 'a__*', action: deny}, {tool: b, action: allow}]}\n",
 	  "policy.rules", "[{tool: \"a__*\", action: deny}, {tool: b, action: allow}]" },
+	{ "models: {prices: [{model: 'gpt-*', input: 2.50, output: 10}]}\n", "models.prices",
+	  "[{model: \"gpt-*\", input: 2.50, output: 10}]" },
 };
 
 static str with_home(struct arena *a, const char *text)
@@ -191,6 +193,19 @@ static const struct {
 	{ "policy: {rules: [{action: ask}]}\n", "policy.rules.tool: must be" },
 	{ "policy: {rules: [{tool: x, action: ask, when: y}]}\n",
 	  "policy.rules.when: unknown key" },
+	{ "models: {prices: {a: b}}\n", "models.prices: must be a list of maps" },
+	{ "models: {prices: [x]}\n", "models.prices: must be a map of names and values" },
+	{ "models: {prices: [{input: 1, output: 1}]}\n", "models.prices.model: must be" },
+	{ "models: {prices: [{model: m, input: 1}]}\n", "models.prices.output: must be set" },
+	{ "models: {prices: [{model: m, output: 1}]}\n", "models.prices.input: must be set" },
+	{ "models: {prices: [{model: m, input: -1, output: 1}]}\n",
+	  "models.prices.input: must be an amount per million tokens" },
+	{ "models: {prices: [{model: m, input: 1, output: [2]}]}\n",
+	  "models.prices.output: must be an amount per million tokens" },
+	{ "models: {prices: [{model: m, input: 1, output: 1, cached_input: 1e3}]}\n",
+	  "models.prices.cached_input: must be an amount per million tokens" },
+	{ "models: {prices: [{model: m, input: 1, output: 1, image: 3}]}\n",
+	  "models.prices.image: unknown key" },
 	{ "cron: {jobs: {a: b}}\n", "cron.jobs: must be a list of maps" },
 	{ "gateway: {followup: dance}\n", "gateway.followup: must be one of: wait, steer" },
 };
