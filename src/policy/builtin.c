@@ -95,6 +95,12 @@ struct telling {
 	str names[2];
 };
 
+/* Behind it rm reads no options. */
+static bool rm_ends(str t)
+{
+	return str_eq(t, S("--")) || str_eq(t, S(";"));
+}
+
 static enum builtin_hit rm_words(const struct shell_word *w, size_t n,
 				 const struct telling *how)
 {
@@ -102,7 +108,7 @@ static enum builtin_hit rm_words(const struct shell_word *w, size_t n,
 
 	for (size_t i = 0; i < n; i++) {
 		str t = w[i].text;
-		if (str_eq(t, S("--")) || str_eq(t, S(";")))
+		if (rm_ends(t))
 			break;
 		if (has_flag(t, how->letters) || has_long(t, how->names[0]) ||
 		    has_long(t, how->names[1]))
@@ -117,6 +123,7 @@ static enum builtin_hit rm(const struct line_cmd *c, const struct telling *how)
 {
 	static const struct telling force = { "f", { S("--force"), S("") } };
 	size_t verb = str_eq(c->name, S("git")) ? git_verb(c) : 0;
+	bool behind = false;
 
 	if (str_eq(c->name, S("rm")))
 		return rm_words(c->words + 1, c->n - 1, how);
@@ -127,10 +134,12 @@ static enum builtin_hit rm(const struct line_cmd *c, const struct telling *how)
 	if (only_reads(c->name))
 		return HIT_NO;
 	/* Behind a command that nobody knows to run others. */
-	for (size_t i = 1; i < c->n; i++)
-		if (str_eq(line_base_name(c->words[i].text), S("rm")) &&
-		    rm_words(c->words + i + 1, c->n - i - 1, how) == HIT_YES)
+	for (size_t i = 1; i < c->n; i++) {
+		if (behind && rm_words(&c->words[i], 1, how) == HIT_YES)
 			return HIT_YES;
+		behind = !rm_ends(c->words[i].text) &&
+			 (behind || str_eq(line_base_name(c->words[i].text), S("rm")));
+	}
 	return HIT_NO;
 }
 
@@ -236,6 +245,8 @@ static enum builtin_hit fork_bomb(const struct line *l, const struct line_cmd *c
 
 	if (!c->own->function.n || !str_eq(c->name, c->own->function))
 		return HIT_NO;
+	if (l->n > LINE_MANY)
+		return HIT_MAYBE;
 	for (const struct line_cmd *p = l->first; p; p = p->next)
 		if (p->script == c->script && str_eq(p->own->function, c->own->function) &&
 		    str_eq(p->name, c->name))

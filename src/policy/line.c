@@ -16,6 +16,16 @@ void line_doubt(struct line *l, const char *why)
 		l->doubt = why;
 }
 
+bool line_full(struct line *l)
+{
+	bool full = l->depth > DEPTH_MAX || l->n > LINE_MANY || l->bytes > BYTES_MAX ||
+		    l->scripts >= LINE_TEXTS;
+
+	if (full)
+		line_doubt(l, "it runs too much to look at");
+	return full;
+}
+
 str line_base_name(str path)
 {
 	for (size_t i = path.n; i > 0; i--)
@@ -129,10 +139,8 @@ void line_script(struct line *l, struct line_cmd *parent, str text, bool dynamic
 	if (dynamic)
 		line_doubt(l, "what it runs is known only when it does");
 	l->bytes += text.n;
-	if (l->depth > DEPTH_MAX || l->n > LINE_MANY || l->bytes > BYTES_MAX) {
-		line_doubt(l, "it runs too much to look at");
+	if (line_full(l))
 		return;
-	}
 	l->depth++;
 	(void)add_script(l, parent, text, &read);
 	l->depth--;

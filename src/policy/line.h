@@ -9,6 +9,7 @@
 #include "policy/shell.h"
 
 #define LINE_MANY 512 /* commands; a person must look at a line with more */
+#define LINE_TEXTS 1024 /* texts read for commands; likewise */
 
 enum line_how {
 	LINE_OWN, /* the line itself has it */
@@ -54,6 +55,9 @@ void line_read(struct line *out, struct arena *a, str text);
 void line_run(struct line *l, struct line_cmd *parent, const struct shell_word *w, size_t n);
 void line_script(struct line *l, struct line_cmd *parent, str text, bool dynamic);
 void line_doubt(struct line *l, const char *why);
+
+/* It runs more than is looked at, which is said as a doubt. */
+bool line_full(struct line *l);
 
 /* What a command runs: line_run() and line_script() for each. */
 void line_open(struct line *l, struct line_cmd *c);

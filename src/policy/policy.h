@@ -31,7 +31,8 @@ struct policy_opt {
 	bool classify; /* a classifier may be asked instead of a person */
 	bool foreign; /* the shell is none whose language is known here: nothing is allowed */
 	enum policy_verdict destructive;
-	const str *roots; /* where redirections may write; clean and absolute */
+	const str *roots; /* a line that reads or writes outside of these by redirections, or
+			   * goes elsewhere by cd, is asked about; clean and absolute */
 	size_t roots_n;
 	str cwd, home;
 };

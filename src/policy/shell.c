@@ -66,6 +66,8 @@ static void add_word(struct lexer *s, struct shell_cmd *cmd, const struct shell_
 
 	if (w->text.n && memchr(w->text.p, '{', w->text.n))
 		v = lex_braces(s, w, &n);
+	if (n > 1 && (s->words_n += n - 1) > SHELL_WORDS_MAX)
+		(void)lex_trouble(s, "it has too many words");
 	for (size_t i = 0; i < n; i++)
 		append(s, &cmd->words, &cmd->n, &v[i]);
 }
@@ -214,11 +216,28 @@ static void loop(struct lexer *s)
 	(void)nested_list(s, END_DONE);
 }
 
+/* The letters up to the end of the word, and how far it reaches: the line may go on in it. */
+static str letters(const struct lexer *s, size_t *reach)
+{
+	struct buf b = buf_in(s->a, 16);
+	size_t i = 0;
+
+	while (!b.full && !lex_meta(lex_peek(s, i)) && !lex_ifs(s, i)) {
+		bool goes_on = lex_peek(s, i) == '\\' && lex_peek(s, i + 1) == '\n';
+		if (!goes_on)
+			buf_addc(&b, lex_peek(s, i));
+		i += goes_on ? 2 : 1;
+	}
+	*reach = i;
+	return buf_str(&b);
+}
+
 /* for NAME [in WORDS]; do ...; select is written alike. */
 static void for_command(struct lexer *s)
 {
 	struct shell_word w;
 	bool newline = false;
+	size_t reach;
 
 	lex_blanks(s);
 	if (lex_peek(s, 0) == '(' && lex_peek(s, 1) == '(') {
@@ -230,8 +249,7 @@ static void for_command(struct lexer *s)
 	}
 	lex_space(s, &newline);
 	while (!s->out->trouble && lex_peek(s, 0) != ';') {
-		str rest = str_sub(s->in, s->at, s->in.n);
-		if (newline && str_starts(rest, S("do")))
+		if (newline && str_eq(letters(s, &reach), S("do")))
 			break;
 		if (!lex_word(s, &w)) {
 			if (lex_peek(s, 0) != '\n' && lex_peek(s, 0) != ';')
@@ -268,7 +286,7 @@ static void case_command(struct lexer *s)
 			(void)lex_trouble(s, "a case is not closed");
 			return;
 		}
-		if (str_eq(w.raw, S("esac")))
+		if (str_eq(w.text, S("esac")) && !w.quoted)
 			return;
 		for (lex_blanks(s); lex_peek(s, 0) == '|'; lex_blanks(s)) {
 			s->at++;
@@ -322,16 +340,6 @@ static const struct reserved {
 	{ "select", 0, for_command }, { "case", 0, case_command }, { "[[", 0, test_command },
 };
 
-/* The letters up to the end of the word. */
-static str letters(const struct lexer *s)
-{
-	size_t i = 0;
-
-	while (!lex_meta(lex_peek(s, i)) && i < 16)
-		i++;
-	return str_sub(s->in, s->at, s->at + i);
-}
-
 static const struct reserved *find_reserved(str word)
 {
 	for (size_t i = 0; i < COUNT(reserved); i++)
@@ -364,15 +372,17 @@ static bool named_body(struct lexer *s, str word, unsigned *end)
 /* time is a word of the shell; before a simple command it may be a program as well. */
 static bool times_compound(struct lexer *s)
 {
-	size_t at = s->at;
-	bool is = str_eq(letters(s), S("time"));
+	size_t at = s->at, reach;
+	bool is = str_eq(letters(s, &reach), S("time"));
 
-	s->at += 4 * is;
+	if (!is)
+		return false;
+	s->at += reach;
 	lex_blanks(s);
-	str next = letters(s);
+	str next = letters(s, &reach);
 	const struct reserved *r = find_reserved(next);
-	is = is && (lex_peek(s, 0) == '(' || str_eq(next, S("{")) || str_eq(next, S("!")) ||
-		    (r && r->begin));
+	is = lex_peek(s, 0) == '(' || str_eq(next, S("{")) || str_eq(next, S("!")) ||
+	     (r && r->begin);
 	s->at = at;
 	return is;
 }
@@ -380,7 +390,8 @@ static bool times_compound(struct lexer *s)
 /* One command; *end: it was a word that ends the list. */
 static void command(struct lexer *s, unsigned *end)
 {
-	str word = letters(s);
+	size_t reach;
+	str word = letters(s, &reach);
 	const struct reserved *r = find_reserved(word);
 
 	*end = 0;
@@ -397,20 +408,20 @@ static void command(struct lexer *s, unsigned *end)
 		lex_op(s, 1);
 		(void)nested_list(s, END_PAREN);
 	} else if (str_eq(word, S("{"))) {
-		s->at++;
+		s->at += reach;
 		s->out->compound = true;
 		(void)nested_list(s, END_BRACE);
 	} else if (str_eq(word, S("!")) || times_compound(s)) {
-		s->at += word.n;
+		s->at += reach;
 		lex_blanks(s);
 		within(s, end);
 		return;
 	} else if (str_eq(word, S("function")) || str_eq(word, S("coproc"))) {
-		s->at += word.n;
+		s->at += reach;
 		(void)named_body(s, word, end);
 		return;
 	} else if (r) {
-		s->at += word.n;
+		s->at += reach;
 		*end = r->end;
 		if (!r->begin)
 			return;
@@ -454,7 +465,8 @@ static bool operator_(struct lexer *s, unsigned *end, bool *piped)
 /* A word that ends a list needs no operator before it when it stands behind a compound. */
 static bool ends_here(const struct lexer *s)
 {
-	const struct reserved *r = find_reserved(letters(s));
+	size_t reach;
+	const struct reserved *r = find_reserved(letters(s, &reach));
 
 	return r && r->end;
 }

@@ -5,6 +5,7 @@
 #include "policy/shell_internal.h"
 
 #define WORDS_MAX 256
+#define BYTES_MAX (2 * SHELL_MAX)
 
 struct braced {
 	struct lexer *s;
@@ -12,6 +13,20 @@ struct braced {
 	struct shell_word *v;
 	size_t n;
 };
+
+/* A brace that is open, or that which is made words of. */
+struct brace {
+	size_t at, end;
+	bool list, range; /* a comma of its own is in it; two dots are */
+};
+
+static void append(struct braced *b, const struct shell_word *w)
+{
+	if (b->n == 0 || (b->n >= 4 && (b->n & (b->n - 1)) == 0))
+		b->v = arena_grow(b->s->a, b->v, b->n * sizeof *w,
+				  (b->n ? b->n * 2 : 4) * sizeof *w);
+	b->v[b->n++] = *w;
+}
 
 static void add(struct braced *b, str text)
 {
@@ -26,27 +41,37 @@ static void add(struct braced *b, str text)
 	w.text = text;
 	/* What was in front may be gone. */
 	w.leading |= w.dynamic && (text.n == 0 || text.p[0] == '$' || text.p[0] == '`');
-	b->v = arena_grow(b->s->a, b->v, b->n * sizeof w, (b->n + 1) * sizeof w);
-	b->v[b->n++] = w;
+	append(b, &w);
 }
 
-/* Where the brace that opens at i closes; *list: a comma of its own is in it. */
-static size_t closing(str text, str marks, size_t i, bool *list, bool *range)
+/* The first brace that closes and holds a list or a range; each byte is looked at once. */
+static bool first_brace(struct arena *a, str text, str marks, struct brace *out)
 {
-	int open = 0;
+	size_t most = 0, n = 0;
+	bool found = false;
 
-	*list = *range = false;
-	for (; i < text.n; i++) {
+	for (size_t i = 0; i < text.n; i++)
+		most += text.p[i] == '{' && marks.p[i] == MARK_PLAIN;
+	struct brace *open = NEWN(a, struct brace, most + 1);
+	for (size_t i = 0; i < text.n && !(found && n == 0); i++) {
+		char c = text.p[i];
 		if (marks.p[i] != MARK_PLAIN)
 			continue;
-		char c = text.p[i];
-		open += (c == '{') - (c == '}');
-		if (open == 0)
-			return i;
-		*list |= c == ',' && open == 1;
-		*range |= c == '.' && open == 1 && i + 1 < text.n && text.p[i + 1] == '.';
+		if (c == '{')
+			open[n++] = (struct brace){ .at = i };
+		if (n == 0)
+			continue;
+		struct brace *b = &open[n - 1];
+		b->list |= c == ',';
+		b->range |= c == '.' && i + 1 < text.n && text.p[i + 1] == '.';
+		if (c != '}')
+			continue;
+		b->end = i;
+		if ((b->list || b->range) && (!found || b->at < out->at))
+			*out = *b, found = true;
+		n--;
 	}
-	return SIZE_MAX;
+	return found;
 }
 
 static str join(struct arena *a, str x, str y, str z)
@@ -71,39 +96,33 @@ static void part(struct braced *b, str text, str marks, const size_t at[4], unsi
 
 static void expand(struct braced *b, str text, str marks, unsigned depth)
 {
-	bool list = false, range = false;
-	size_t i = 0, end = SIZE_MAX;
+	struct brace in = { 0 };
 
-	for (; i < text.n; i++) {
-		if (text.p[i] != '{' || marks.p[i] != MARK_PLAIN)
-			continue;
-		end = closing(text, marks, i, &list, &range);
-		if (end != SIZE_MAX && (list || range))
-			break;
-	}
-	if (depth > 16)
+	b->s->braced += text.n;
+	if (depth > 16 || b->s->braced > BYTES_MAX) {
 		(void)lex_trouble(b->s, "braces make too many words of it");
-	if (i == text.n || depth > 16) {
+		return;
+	}
+	if (!first_brace(b->s->a, text, marks, &in)) {
 		add(b, text);
 		return;
 	}
-	if (!list) {
+	if (!in.list) {
 		struct shell_word w = *b->like;
 		w.text = text;
 		w.dynamic = w.split = true;
-		w.leading |= i == 0 || text.p[0] == '-';
-		b->v = arena_grow(b->s->a, b->v, b->n * sizeof w, (b->n + 1) * sizeof w);
-		b->v[b->n++] = w;
+		w.leading |= in.at == 0 || text.p[0] == '-';
+		append(b, &w);
 		return;
 	}
 	int open = 0;
-	size_t from = i + 1;
-	for (size_t j = i + 1; j <= end && b->n < WORDS_MAX && !b->s->out->trouble; j++) {
+	size_t from = in.at + 1;
+	for (size_t j = from; j <= in.end && b->n < WORDS_MAX && !b->s->out->trouble; j++) {
 		if (marks.p[j] != MARK_PLAIN)
 			continue;
 		char c = text.p[j];
-		if ((c == ',' && open == 0) || j == end) {
-			part(b, text, marks, (size_t[4]){ i, from, j, end }, depth);
+		if ((c == ',' && open == 0) || j == in.end) {
+			part(b, text, marks, (size_t[4]){ in.at, from, j, in.end }, depth);
 			from = j + 1;
 		}
 		open += (c == '{') - (c == '}');

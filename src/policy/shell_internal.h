@@ -43,6 +43,7 @@ struct lexer {
 	unsigned depth;
 	size_t words_n;
 	unsigned retries; /* texts that were read again as something else */
+	size_t braced; /* bytes that braces made of words */
 	struct shell_line *out;
 	struct shell_cmd **tail;
 	struct buf ops;
@@ -58,6 +59,8 @@ struct lexer {
 char lex_peek(const struct lexer *s, size_t i);
 bool lex_trouble(struct lexer *s, const char *why); /* false */
 bool lex_name_char(char c, bool first);
+size_t lex_ifs(const struct lexer *s,
+	       size_t i); /* how long a $IFS i ahead is: it ends a word */
 void lex_blanks(struct lexer *s); /* blanks, also $IFS, and continued lines */
 bool lex_comment(const struct lexer *s); /* one begins here */
 bool lex_meta(char c); /* ends a word */

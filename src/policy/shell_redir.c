@@ -18,7 +18,7 @@ void lex_op(struct lexer *s, size_t n)
  * continue are one. */
 static str here_line(struct lexer *s, const struct here *h)
 {
-	str line = { 0 };
+	struct buf line = buf_in(s->a, SHELL_MAX);
 
 	for (bool first = true;; first = false) {
 		str rest = str_sub(s->in, s->at, s->in.n), part = str_cut(&rest, '\n');
@@ -29,10 +29,12 @@ static str here_line(struct lexer *s, const struct here *h)
 		while (slashes < part.n && part.p[part.n - 1 - slashes] == '\\')
 			slashes++;
 		bool goes_on = !h->quoted && slashes % 2 && s->at < s->in.n;
+		if (first && !goes_on)
+			return part;
 		part.n -= goes_on;
-		line = first ? part : arena_cat(s->a, line, part);
+		buf_add(&line, part);
 		if (!goes_on)
-			return line;
+			return buf_str(&line);
 	}
 }
 

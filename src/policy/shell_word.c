@@ -67,20 +67,19 @@ bool lex_meta(char c)
 	}
 }
 
-/* $IFS outside of quotes ends a word like a blank does. */
-static size_t ifs(const struct lexer *s)
+size_t lex_ifs(const struct lexer *s, size_t i)
 {
-	str rest = str_sub(s->in, s->at, s->in.n);
+	str rest = str_sub(s->in, s->at + i, s->in.n);
 
-	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, 4), false))
+	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, i + 4), false))
 		return 4;
 	if (str_starts(rest, S("${IFS}")))
 		return 6;
-	for (size_t i = 6; str_starts(rest, S("${IFS%")) && i < rest.n; i++) {
-		if (rest.p[i] == '}')
-			return i + 1;
+	for (size_t k = 6; str_starts(rest, S("${IFS%")) && k < rest.n; k++) {
+		if (rest.p[k] == '}')
+			return k + 1;
 		/* What else is in it is looked at. */
-		if (strchr("$`\\'\"", rest.p[i]))
+		if (strchr("$`\\'\"", rest.p[k]))
 			return 0;
 	}
 	return 0;
@@ -90,7 +89,7 @@ void lex_blanks(struct lexer *s)
 {
 	for (;;) {
 		char c = lex_peek(s, 0);
-		size_t blank = c == '$' ? ifs(s) : 0;
+		size_t blank = c == '$' ? lex_ifs(s, 0) : 0;
 		s->out->substitution |= blank > 0;
 		if (c == ' ' || c == '\t')
 			s->at++;
@@ -469,7 +468,7 @@ static bool piece(struct lexer *s, struct making *m)
 		return false;
 	if (s->at >= s->in.n)
 		return false;
-	if (c == '$' && ifs(s))
+	if (c == '$' && lex_ifs(s, 0))
 		return false;
 	if (c == '\'' || c == '"' || (c == '$' && (next == '\'' || next == '"'))) {
 		m->w->quoted = true;

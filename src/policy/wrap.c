@@ -317,7 +317,7 @@ static void from_input(struct line *l, struct line_cmd *c)
 	c->input = true;
 	if (l->n > LINE_MANY)
 		return;
-	for (const struct shell_redir *r = own->redirs; r; r = r->next) {
+	for (const struct shell_redir *r = own->redirs; r && !line_full(l); r = r->next) {
 		if (r->kind == SHELL_HERE)
 			line_script(l, c, r->to.text, r->to.dynamic);
 		else if (r->kind == SHELL_IN)
@@ -328,13 +328,14 @@ static void from_input(struct line *l, struct line_cmd *c)
 		return;
 	if (own->fed || own->function.n)
 		line_doubt(l, "a shell reads its commands from what another command writes");
-	for (struct line_cmd *p = l->first; p && own->fed; p = p->next) {
+	for (struct line_cmd *p = l->first; p && own->fed && !line_full(l); p = p->next) {
 		bool dynamic;
 		if (p->script != c->script || p->own->no < own->feeder || p->own->no >= own->no)
 			continue;
 		if (str_eq(p->name, S("echo")) || str_eq(p->name, S("printf")))
 			line_script(l, c, joined(l->a, p->words + 1, p->n - 1, &dynamic), true);
-		for (const struct shell_redir *r = p->own->redirs; r; r = r->next)
+		for (const struct shell_redir *r = p->own->redirs; r && !line_full(l);
+		     r = r->next)
 			if (r->kind == SHELL_HERE)
 				line_script(l, c, r->to.text, true);
 	}

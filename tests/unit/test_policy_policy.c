@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <string.h>
+#include <time.h>
 
 #include "os/thread.h"
 #include "policy/approver.h"
@@ -451,6 +452,88 @@ static void a_text_is_not_read_for_each_of_very_many_shells(void **state)
 	assert_non_null(l.doubt);
 }
 
+/* Of this thread, the least of some runs. */
+static int64_t spent_us(const struct policy_opt *opt, str line)
+{
+	int64_t least = INT64_MAX;
+
+	for (int i = 0; i < 3; i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct policy_decision d;
+		struct timespec from, to;
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+		command(opt, &a, line.p, &d);
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+		int64_t us = (to.tv_sec - from.tv_sec) * 1000000 +
+			     (to.tv_nsec - from.tv_nsec) / 1000;
+		least = us < least ? us : least;
+	}
+	return least;
+}
+
+/* A line of n bytes: a beginning, pieces, and the same number of ends. */
+static str grown(struct arena *a, const char *const row[3], size_t n)
+{
+	size_t piece = strlen(row[1]), end = strlen(row[2]);
+	size_t times = (n - strlen(row[0])) / (piece + end);
+
+	return arena_fmt(a, "%s%.*s%.*s", row[0], STRF(repeated(a, row[1], times * piece)),
+			 STRF(repeated(a, end ? row[2] : " ", times * end)));
+}
+
+static void the_work_grows_with_the_line_and_not_with_its_square(void **state)
+{
+	/* With four times as much each of these took sixteen times as long, or might. */
+	static const char *const growing[][3] = {
+		{ "echo ", "{a,", "" },
+		{ "echo ", "{", "" },
+		{ "echo ", "{{", "}" },
+		{ "echo ", "{1..", "" },
+		{ "echo ", "{a,", "}" },
+		{ "echo ", "{\"a\",", "" },
+		{ "echo", " {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}x", "" },
+		{ "cat <<a\n", "b\\\n", "" },
+		{ "cat <<a <<b <<c <<d\n", "b\\\n", "" },
+		{ "cat <<a\n", "$(cat <<a\n", "" },
+		{ "foo ", "rm ", "" },
+		{ "foo rm ", "$x", "" },
+		{ "", "f() { f; };", "" },
+		{ "find", " -exec sh \\;", " <<<''" },
+		{ "echo ", "$(a)", "" },
+		{ "echo ", "`a`", "" },
+		{ "echo ", "$((1))", "" },
+		{ "echo ", "$((a);", "" },
+		{ "", "((a);", "" },
+		{ "", "(a);", "" },
+		{ "", "\\\n", "#a" },
+		{ "echo", "${IFS%", "" },
+		{ "", "if a; then b; fi;", "" },
+		{ "echo a", " | sh", "" },
+		{ "sh", " <<<a", "" },
+		{ "cat", " >a", "" },
+		{ "a", " | b", " &" },
+		{ "f(", " ", " " },
+		{ "a=(", "b ", "" },
+		{ "echo ", "1", "" },
+		{ "echo ", "'a'", "" },
+		{ "echo '", "a", "" },
+		{ "echo ", "\"$a\"", "" },
+	};
+	const str all[] = { S("") };
+	struct policy_opt opt = {
+		.builtin = true, .allow = all, .allow_n = 1, .cwd = S("/ws")
+	};
+
+	for (size_t i = 0; i < COUNT(growing); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		int64_t some = spent_us(&opt, grown(&a, growing[i], 16000));
+		int64_t more = spent_us(&opt, grown(&a, growing[i], 64000));
+		if (more > 30000 && more > 9 * some)
+			fail_msg("%s%s...: %lld us, then %lld", growing[i][0], growing[i][1],
+				 (long long)some, (long long)more);
+	}
+}
+
 struct on_thread {
 	str line;
 	enum policy_verdict verdict;
@@ -522,6 +605,7 @@ int main(void)
 		cmocka_unit_test(a_shell_that_is_not_known_allows_nothing),
 		cmocka_unit_test(what_is_too_long_or_too_deep_is_asked_about),
 		cmocka_unit_test(a_text_is_not_read_for_each_of_very_many_shells),
+		cmocka_unit_test(the_work_grows_with_the_line_and_not_with_its_square),
 		cmocka_unit_test(what_is_nested_without_end_fits_the_stack_of_a_thread),
 		cmocka_unit_test(deny_all_never_says_yes_and_names_the_tool),
 	};
