@@ -260,6 +260,22 @@ int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out)
 	return EXIT_OK;
 }
 
+int cli_inspect(struct cli *cli, unsigned need, struct config **out,
+		struct config_problems *problems, struct err *e)
+{
+	struct config_opt opt = cli_config_opt(cli, need);
+	struct log_opt log = { .level = LOG_ERROR, .redact = redact };
+	int rc;
+
+	opt.inspect = true;
+	if ((rc = config_load(out, &opt, &cli->env, cli->a, problems, e)) < 0)
+		return rc;
+	hide(*out);
+	if (cli->log_level)
+		log.level = level_of((*out)->log.level);
+	return log_open(&log, e);
+}
+
 int cli_reload(struct cli *cli, const struct config *running, struct config **out,
 	       struct err *e)
 {

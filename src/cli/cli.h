@@ -50,6 +50,11 @@ int cli_rest(struct cli *cli, int min, int max); /* EXIT_OK or EXIT_USAGE */
  * *out (config_free is the caller's), else the exit code. quiet: warnings of the log only. */
 int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out);
 
+/* Load it for looking only (config_opt.inspect), and hide its secrets: errors of the program go
+ * to the log on stderr, and no log file is made.  As config_load(). */
+int cli_inspect(struct cli *cli, unsigned need, struct config **out,
+		struct config_problems *problems, struct err *e) MUSTUSE;
+
 /* Foreign text made visible, to stdout. */
 void cli_print(struct cli *cli, str text);
 
@@ -75,6 +80,6 @@ int cli_open_telegram(struct channel **out, struct cli *cli, const struct config
 extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
 extern const struct cmd cmd_memory;
 extern const struct cmd cmd_policy, cmd_init, cmd_config, cmd_send, cmd_version, cmd_cron;
-extern const struct cmd cmd_approvals;
+extern const struct cmd cmd_approvals, cmd_doctor;
 
 #endif

@@ -1,0 +1,252 @@
+/*
+ * The rows of `gantry doctor`, the order they are looked at in, and how what they found is
+ * printed.  What is looked at, and how, is in the files the rows come from.
+ */
+#include "cli/doctor.h"
+
+#include "cli/cmd_doctor.h"
+#include "config/find.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/signals.h"
+#include "os/thread.h"
+#include "os/wait.h"
+#include "text/json.h"
+#include "text/text.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SECOND_MS 1000
+#define TOTAL_MS (240 * SECOND_MS)
+#define LINE_MAX 4096
+
+static const struct doctor_row {
+	const char *name;
+	void (*look)(struct doctor *d);
+	int limit_s;
+	bool network; /* asks somebody else: not with --offline */
+} rows[] = {
+	{ "workspace", doctor_workspace, 5, false },
+};
+
+/* --- what was found ------------------------------------------------------------------- */
+
+static const char *word(enum doctor_status s)
+{
+	static const char *const words[] = { [DOCTOR_OK] = "OK",
+					     [DOCTOR_INFO] = "INFO",
+					     [DOCTOR_SKIP] = "SKIP",
+					     [DOCTOR_WARN] = "WARN",
+					     [DOCTOR_FAIL] = "FAIL" };
+
+	return words[s];
+}
+
+static str safe(struct doctor *d, str s)
+{
+	s = text_redact(d->a, s);
+	if (d->cfg)
+		s = text_redact_values(d->a, s, d->cfg->secrets, d->cfg->secrets_n);
+	return text_visible(d->a, s, true);
+}
+
+static void print_json(struct doctor *d, enum doctor_status s, str text, str advice)
+{
+	struct buf b = buf_in(d->a, 8 * LINE_MAX);
+
+	buf_add(&b, d->any ? S(",\n{") : S("\n{"));
+	buf_json_member(&b, "check", str_of(d->row));
+	buf_json_member(&b, "status", str_of(word(s)));
+	buf_json_member(&b, "message", text);
+	buf_json_member(&b, "advice", advice);
+	buf_json_member_i64(&b, "ms", clock_mono_ms() - d->since_ms);
+	buf_addc(&b, '}');
+	(void)fwrite(b.p, 1, b.n, stdout);
+}
+
+void doctor_say(struct doctor *d, enum doctor_status s, const char *advice, const char *fmt,
+		...)
+{
+	char line[LINE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	str text = safe(d, str_of(line)), what = safe(d, str_of(advice));
+	if (d->json)
+		print_json(d, s, text, what);
+	else
+		(void)printf("%-4s  %-12s  %.*s%s%.*s\n", word(s), d->row, STRF(text),
+			     what.n ? "; " : "", STRF(what));
+	(void)fflush(stdout); /* a row may take its time: what is known is seen */
+	d->any = d->said = true;
+	d->failed = d->failed || s == DOCTOR_FAIL;
+}
+
+/* --- the configuration, which is the first row ---------------------------------------- */
+
+static bool load(struct doctor *d, struct config **out)
+{
+	struct config_place place;
+	struct config_problems problems;
+	struct err e = { 0 };
+	int rc;
+
+	d->row = "config";
+	d->since_ms = clock_mono_ms();
+	config_find(&place, d->a, d->cli->config_path, &d->cli->env);
+	rc = cli_inspect(d->cli, CONFIG_ALL, out, &problems, &e);
+	d->cfg = rc == OK ? *out : NULL;
+	for (str text = rc < 0 ? problems.text : S(""); problems.n && text.n;) {
+		str line = str_cut(&text, '\n');
+		doctor_say(d, DOCTOR_FAIL, NULL, "%.*s", STRF(line));
+	}
+	if (rc < 0 && !problems.n)
+		doctor_say(d, DOCTOR_FAIL,
+			   rc == E_NOENT ? "gantry onboard makes one, --config names another"
+					 : NULL,
+			   "%s", e.msg);
+	if (rc < 0)
+		return false;
+	for (size_t i = 0; i < d->cfg->warnings.n; i++)
+		doctor_say(d, DOCTOR_WARN, NULL, "%.*s", STRF(d->cfg->warnings.v[i]));
+	if (place.path.n)
+		doctor_say(d, DOCTOR_OK, NULL, "%.*s (%.*s)", STRF(place.path),
+			   STRF(place.source));
+	else
+		doctor_say(d, DOCTOR_OK, NULL,
+			   "env mode: from the environment, there is no file");
+	return true;
+}
+
+/* --- running the rows ------------------------------------------------------------------ */
+
+static void look(struct doctor *d, const struct doctor_row *row, const struct cancel *root)
+{
+	SCOPED(cancel_done) struct cancel c = { .fd = -1 };
+	struct err e = { 0 };
+
+	d->row = row->name;
+	d->since_ms = clock_mono_ms();
+	d->said = false;
+	if (row->network && d->offline) {
+		doctor_say(d, DOCTOR_SKIP, NULL, "not asked: --offline");
+		return;
+	}
+	if (cancel_init(&c, root, (int64_t)row->limit_s * SECOND_MS, &e) < 0) {
+		doctor_say(d, DOCTOR_FAIL, NULL, "%s", e.msg);
+		return;
+	}
+	d->c = &c;
+	row->look(d);
+	if (!d->said && cancel_reason(root) != CANCEL_USER)
+		doctor_say(d, DOCTOR_FAIL, "look at what it waits for, and run it again",
+			   "it took longer than %d s, and was given up", row->limit_s);
+}
+
+static int open_pool(struct doctor *d, struct err *e)
+{
+	const struct http_cfg *h = &d->cfg->http;
+	const struct http_opt opt = { .ca_file = h->ca_file.p,
+				      .http_proxy = h->http_proxy.p,
+				      .https_proxy = h->https_proxy.p,
+				      .all_proxy = h->all_proxy.p,
+				      .no_proxy = h->no_proxy.p,
+				      .user_agent = "gantry" };
+
+	return http_pool_open(&d->pool, &opt, e);
+}
+
+static void look_all(struct doctor *d, const struct cancel *root)
+{
+	struct err e = { 0 };
+
+	if (open_pool(d, &e) < 0) {
+		doctor_say(d, DOCTOR_FAIL, NULL, "%s", e.msg);
+		return;
+	}
+	for (size_t i = 0; i < COUNT(rows) && cancel_reason(root) != CANCEL_USER; i++)
+		look(d, &rows[i], root);
+	store_close(d->store);
+	http_pool_close(d->pool);
+}
+
+/* --- Ctrl-C ---------------------------------------------------------------------------- */
+
+struct ears {
+	int signals;
+	struct bell quit;
+	struct cancel *root;
+	_Atomic int signo;
+	struct thread thread;
+};
+
+static void *listen_main(void *arg)
+{
+	struct ears *o = arg;
+
+	for (;;) {
+		struct pollfd fds[] = { { .fd = o->quit.fd, .events = POLLIN },
+					{ .fd = o->signals, .events = POLLIN } };
+		int signo;
+		if (wait_fds(fds, COUNT(fds), 0, NULL, NULL) < 0 || fds[0].revents)
+			return NULL;
+		while ((signo = signals_next(o->signals)) != 0)
+			if (signo != SIGWINCH) {
+				atomic_store(&o->signo, signo);
+				cancel_fire(o->root, CANCEL_USER);
+			}
+	}
+}
+
+static int open_ears(struct ears *o, struct cancel *root, struct err *e)
+{
+	int rc;
+
+	o->root = root;
+	if ((rc = signals_open(&o->signals, e)) < 0 || (rc = bell_init(&o->quit, e)) < 0)
+		return rc;
+	return thread_start(&o->thread, "signals", listen_main, o, e);
+}
+
+static void close_ears(struct ears *o)
+{
+	if (o->thread.running) {
+		bell_ring(&o->quit);
+		thread_join(&o->thread);
+	}
+	bell_done(&o->quit);
+	fd_drop(&o->signals);
+}
+
+int doctor_main(struct cli *cli, const struct doctor_opt *opt)
+{
+	SCOPED(cancel_done) struct cancel root = { .fd = -1 };
+	struct doctor d = { .cli = cli,
+			    .a = cli->a,
+			    .offline = opt->offline,
+			    .fix = opt->fix,
+			    .json = opt->json };
+	struct ears ears = { .signals = -1, .quit = { .fd = -1 } };
+	struct config *cfg = NULL;
+	struct err e = { 0 };
+
+	if (cancel_init(&root, opt->cancel, TOTAL_MS, &e) < 0 ||
+	    (!opt->cancel && open_ears(&ears, &root, &e) < 0)) {
+		close_ears(&ears);
+		return cli_fail("%s", e.msg);
+	}
+	if (d.json)
+		(void)fputs("[", stdout);
+	if (load(&d, &cfg))
+		look_all(&d, &root);
+	if (d.json)
+		(void)fputs("\n]\n", stdout);
+	close_ears(&ears);
+	config_free(cfg);
+	int signo = atomic_load(&ears.signo);
+	return signo ? 128 + signo : d.failed ? EXIT_FAILED : EXIT_OK;
+}
