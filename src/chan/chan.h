@@ -34,6 +34,9 @@ struct chan_up {
 	/* A poll was completed: the other side is there.  From the first on, questions may
 	 * expire.  Cheap; call it after each. */
 	void (*on_poll)(void *arg);
+	/* The thread that reads moves: call it before each try to reach the other side, at least
+	 * once a minute while it waits.  Cheap.  NULL: nobody asks. */
+	void (*on_try)(void *arg);
 	/* Input ended for good (EOF on a terminal): the daemon drains and stops. */
 	void (*on_end)(void *arg);
 	/* There will never be any input (a token that is not valid): said in the log; the

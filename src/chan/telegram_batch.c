@@ -292,6 +292,8 @@ static int flush(struct batch *b)
 		if (rc == E_CORRUPT || store_failed(b->t->store, NULL) < 0)
 			return rc;
 		last = rc;
+		if (b->t->up.on_try) /* it waits for room, and is not stuck */
+			b->t->up.on_try(b->t->up.arg);
 		if (wait_ms(RETRY_MS, &b->t->stop, NULL) < 0)
 			return E_CANCELED;
 	}

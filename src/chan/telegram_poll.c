@@ -44,9 +44,22 @@ static bool stopped(struct poller *p)
 	return cancel_reason(&p->t->stop) != CANCEL_NONE;
 }
 
+/* For whoever watches over this thread. */
+static void moves(struct poller *p)
+{
+	if (p->t->up.on_try)
+		p->t->up.on_try(p->t->up.arg);
+}
+
 /* Wait, or until the end; the next look at the token tells. */
 static void rest(struct poller *p, int64_t ms)
 {
+	for (; ms > WAIT_MAX_MS; ms -= WAIT_MAX_MS) {
+		moves(p);
+		if (wait_ms(WAIT_MAX_MS, &p->t->stop, NULL) < 0)
+			return;
+	}
+	moves(p);
 	if (wait_ms(ms, &p->t->stop, NULL) < 0)
 		return;
 }
@@ -154,6 +167,7 @@ static bool identify(struct poller *p)
 		SCOPED(arena_free) struct arena a = { 0 };
 		struct buf none = buf_in(&a, 16);
 		buf_addc(&none, '{');
+		moves(p);
 		struct telegram_reply r = telegram_do(t, "getMe", &none, 0, &a, &t->stop);
 		int64_t id = json_i64(r.result, "id", 0);
 		str name = json_str(r.result, "username");
@@ -292,7 +306,7 @@ void *telegram_poll_main(void *arg)
 		return NULL;
 	publish_commands(p.t);
 	rc = load_cursor(&p, &a);
-	while (rc == OK && !stopped(&p))
+	for (; rc == OK && !stopped(&p); moves(&p))
 		if (!full(&p))
 			rc = poll_once(&p, &idle);
 	if (rc < 0 && rc != E_CANCELED && !stopped(&p))

@@ -10,7 +10,7 @@
 #include "gateway/gateway.h"
 
 #include "agent/slash.h"
-#include "base/version.h"
+#include "gateway/beats.h"
 #include "gateway/reload.h"
 #include "gateway/jobs.h"
 #include "gateway/questions.h"
@@ -23,14 +23,13 @@
 #include "os/thread.h"
 #include "store/inbox.h"
 #include "store/memory.h"
-#include "store/state.h"
 #include "store/system.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 
 #define WORKERS_MAX TURNS_MAX /* what gateway.max_turns may ask for */
-#define DELIVERERS 4
+#define DELIVERERS BEATS_DELIVER
 #define HEARTBEAT_MS 15000
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
@@ -44,11 +43,12 @@ struct gateway {
 	struct work_opt work;
 	struct thread workers[WORKERS_MAX], deliverers[DELIVERERS], clock, system;
 	size_t workers_n;
+	_Atomic size_t workers_begun, deliverers_begun;
 	struct reload reload;
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
 	_Atomic bool input_ended;
-	_Atomic bool polled; /* the channel's other side was there since the last heartbeat */
-	_Atomic bool met; /* ... ever since the start */
+	struct beats beats;
+	_Atomic bool met; /* the channel's other side was heard since the start */
 	_Atomic int failed; /* code of a fatal error in a thread */
 };
 
@@ -95,17 +95,24 @@ static void *worker_main(void *arg)
 {
 	struct gateway *d = arg;
 	struct engine *g = d->g;
+	struct work_opt work = d->work;
 	int64_t ms = IDLE_LOOK_MS;
 
+	work.beat = &d->beats.worker[atomic_fetch_add(&d->workers_begun, 1)];
 	for (;;) {
 		struct err e = { 0 };
+		beats_move(work.beat);
 		int rc = wait_fd(g->inbox.fd, POLLIN, clock_mono_ms() + ms, &g->stop, &e);
 		if (cancel_reason(&g->stop) != CANCEL_NONE)
 			return NULL;
 		bell_hear(&g->inbox);
 		int64_t since_ms = clock_now_ms();
-		for (; (rc = work_turn(g, &d->work, NULL, &e)) == OK; since_ms = clock_now_ms())
+		beats_move(work.beat);
+		for (; (rc = work_turn(g, &work, NULL, &e)) == OK; since_ms = clock_now_ms()) {
+			beats_move(work.beat);
 			bell_ring(&g->system); /* it may have left work of our own */
+		}
+		beats_move(work.beat);
 		ms = next_look(g, since_ms);
 		if (rc == E_NOENT)
 			continue;
@@ -146,10 +153,13 @@ static void *deliver_main(void *arg)
 {
 	struct gateway *d = arg;
 	struct engine *g = d->g;
+	struct work_opt work = d->work;
 	int64_t wake_at = 0;
 
+	work.beat = &d->beats.deliver[atomic_fetch_add(&d->deliverers_begun, 1)];
 	for (;;) {
 		struct err e = { 0 };
+		beats_move(work.beat);
 		int64_t now = clock_now_ms(), ms = IDLE_LOOK_MS;
 		if (wake_at && wake_at - now < ms)
 			ms = wake_at > now ? wake_at - now : 1;
@@ -157,8 +167,8 @@ static void *deliver_main(void *arg)
 		if (cancel_reason(&d->deliver) != CANCEL_NONE)
 			return NULL;
 		bell_hear(&g->outbox);
-		while ((rc = work_deliver(g, &d->work, &wake_at, &e)) == OK)
-			;
+		while ((rc = work_deliver(g, &work, &wake_at, &e)) == OK)
+			beats_move(work.beat);
 		if (rc == E_NOENT)
 			continue;
 		if (!survive(d, "deliver", &e, rc, &d->deliver))
@@ -169,15 +179,9 @@ static void *deliver_main(void *arg)
 
 static void beat(struct gateway *d)
 {
-	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct err e = { 0 };
-	int rc;
+	int rc = beats_write(&d->beats, d->g->store, &d->deliver, &e);
 
-	if ((rc = store_begin(&tx, d->g->store, &d->deliver, &e)) == OK &&
-	    (rc = store_heartbeat(&tx, S("daemon"), str_of(version_text()), &e)) == OK &&
-	    (!atomic_exchange(&d->polled, false) ||
-	     (rc = store_heartbeat(&tx, S("poll"), str_of(version_text()), &e)) == OK))
-		rc = store_commit(&tx, &e);
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));
 }
@@ -340,9 +344,14 @@ static void up_poll(void *arg)
 {
 	struct gateway *d = arg;
 
-	atomic_store(&d->polled, true);
+	atomic_store(&d->beats.heard, true);
 	if (!atomic_exchange(&d->met, true))
 		bell_ring(&d->g->clock);
+}
+
+static void up_try(void *arg)
+{
+	beats_move(&((struct gateway *)arg)->beats.poll);
 }
 
 static void up_end(void *arg)
@@ -500,6 +509,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		.control = slash_control,
 		.control_reply = slash_control_reply,
 		.on_poll = up_poll,
+		.on_try = up_try,
 		.on_end = up_end,
 		.on_fatal = up_fatal,
 	};

@@ -4,6 +4,7 @@
 #include "gateway/work.h"
 
 #include "agent/scheduled.h"
+#include "gateway/beats.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/wait.h"
@@ -113,6 +114,8 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	if ((rc = give_back(g, e)) < 0 || (rc = cancel_init(&token, &g->root, 0, e)) < 0 ||
 	    (rc = claim(g, opt->only, &a, &t, e)) < 0)
 		return rc;
+	if (opt->beat)
+		beats_busy(opt->beat); /* its steps show that it moves */
 	struct show show = { g, opt->channel, t.id, t.address };
 	struct turn_io io = { .arg = &show,
 			      .approver = opt->approver,
@@ -309,6 +312,8 @@ static int next_piece(struct engine *g, const struct work_opt *opt,
 	int rc;
 
 	while ((rc = next_once(g, row, piece, sent, a, e)) == E_FULL || rc == E_BUSY) {
+		if (opt->beat)
+			beats_move(opt->beat);
 		if (rc == E_FULL)
 			chan_notice(opt->channel, row->address);
 		if (!told)
@@ -332,6 +337,8 @@ int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_
 		bell_ring(&g->outbox); /* perhaps there is more: let another look too */
 	while (rc == OK && piece.id) {
 		struct send_result sent = { 0 };
+		if (opt->beat)
+			beats_move(opt->beat);
 		opt->channel->send(opt->channel, &row, &piece, &a, &sent, &g->root);
 		if (sent.end != SEND_OK)
 			log_warn("send.failed", "channel=%s end=%d err=%.*s",

@@ -17,6 +17,7 @@ struct work_opt {
 	bool stream;
 	bool steer; /* follow-ups join the turn that runs */
 	const struct cancel *leave; /* ends the wait for room on the disk; NULL: the root */
+	_Atomic int64_t *beat; /* where this thread shows that it moves (gateway/beats); NULL */
 };
 
 struct work_done {

@@ -8,12 +8,16 @@
 
 int store_heartbeat(struct tx *tx, str part, str version, struct err *e)
 {
+	return store_heartbeat_at(tx, part, version, clock_now_ms(), e);
+}
+
+int store_heartbeat_at(struct tx *tx, str part, str version, int64_t at_ms, struct err *e)
+{
 	return db_run(tx_db(tx),
 		      "INSERT INTO heartbeats (part, beat_at_ms, version) VALUES (?1, ?2, ?3) "
 		      "ON CONFLICT (part) DO UPDATE SET beat_at_ms = excluded.beat_at_ms, "
 		      "version = excluded.version, trouble = ''",
-		      DB_ARGS(db_text(part), db_i64(clock_now_ms()), db_text(version)), NULL,
-		      e);
+		      DB_ARGS(db_text(part), db_i64(at_ms), db_text(version)), NULL, e);
 }
 
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e)
@@ -32,23 +36,6 @@ int store_trouble(struct tx *tx, str part, str why, struct err *e)
 		      "INSERT INTO heartbeats (part, beat_at_ms, trouble) VALUES (?1, 0, ?2) "
 		      "ON CONFLICT (part) DO UPDATE SET trouble = excluded.trouble",
 		      DB_ARGS(db_text(part), db_text(why)), NULL, e);
-}
-
-int store_trouble_get(struct store *s, str part, struct arena *a, str *why, struct err *e)
-{
-	SCOPED(reader_end) struct reader r = { 0 };
-	SCOPED(rows_end) struct rows rows = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_query(&rows, r.db, "SELECT trouble FROM heartbeats WHERE part = ?1",
-			      DB_ARGS(db_text(part)), e);
-	if (rc == OK)
-		rc = rows_next(&rows, e);
-	if (rc < 0)
-		return rc;
-	*why = rc > 0 ? rows_text(&rows, 0, a) : S("");
-	return OK;
 }
 
 static int64_t this_minute(void)

@@ -7,15 +7,15 @@
 
 #include "store/store.h"
 
-/* A named part of the daemon is alive and well ("daemon": its clock, "poll": the channel's other
- * side was heard), as that version of it. */
+/* A named part of the daemon is alive and well (gateway/health.h has the parts), as that version
+ * of it: now, or at a time. */
 int store_heartbeat(struct tx *tx, str part, str version, struct err *e) MUSTUSE;
+int store_heartbeat_at(struct tx *tx, str part, str version, int64_t at_ms,
+		       struct err *e) MUSTUSE;
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e) MUSTUSE;
 
 /* It does not do its work: why, for people, until its next heartbeat.  "" all is well. */
 int store_trouble(struct tx *tx, str part, str why, struct err *e) MUSTUSE;
-int store_trouble_get(struct store *s, str part, struct arena *a, str *why,
-		      struct err *e) MUSTUSE;
 
 /* Totals for /status, counted by the minute since_ms is in; cached is part of prompt. */
 struct usage {

@@ -1,6 +1,7 @@
 /* Sessions, what is read back from them, and the small facts of state.h. */
 #include "store_world.h"
 
+#include "store/health.h"
 #include "store/model_call.h"
 
 #include "os/clock.h"
@@ -285,25 +286,42 @@ static void a_heartbeat_is_seen_by_others(void **state)
 	store_close(r);
 }
 
+static str trouble_of(struct world *w, const char *part)
+{
+	struct store_health h;
+
+	ok(w, store_health_get(w->s, &w->a, &h, &w->e));
+	for (size_t i = 0; i < h.n; i++)
+		if (str_is(h.beats[i].part, part))
+			return h.beats[i].trouble;
+	return S("?");
+}
+
 static void trouble_of_a_part_stands_until_its_next_heartbeat(void **state)
 {
 	struct world *w = *state;
-	str why = S("?");
 
-	ok(w, store_trouble_get(w->s, S("poll"), &w->a, &why, &w->e));
-	assert_text(why, "");
+	assert_text(trouble_of(w, "poll"), "?");
 	struct tx tx = world_begin(w);
 	ok(w, store_trouble(&tx, S("poll"), S("refused"), &w->e));
 	world_commit(w, &tx);
-	ok(w, store_trouble_get(w->s, S("poll"), &w->a, &why, &w->e));
-	assert_text(why, "refused");
-	ok(w, store_trouble_get(w->s, S("daemon"), &w->a, &why, &w->e));
-	assert_text(why, "");
+	assert_text(trouble_of(w, "poll"), "refused");
 	tx = world_begin(w);
 	ok(w, store_heartbeat(&tx, S("poll"), S("1.2"), &w->e));
 	world_commit(w, &tx);
-	ok(w, store_trouble_get(w->s, S("poll"), &w->a, &why, &w->e));
-	assert_text(why, "");
+	assert_text(trouble_of(w, "poll"), "");
+}
+
+static void a_heartbeat_may_be_of_another_time(void **state)
+{
+	struct world *w = *state;
+	int64_t at = 0;
+	struct tx tx = world_begin(w);
+
+	ok(w, store_heartbeat_at(&tx, S("worker"), S("1.2"), 12345, &w->e));
+	world_commit(w, &tx);
+	ok(w, store_heartbeat_get(w->s, S("worker"), &at, &w->e));
+	assert_int_equal(at, 12345);
 }
 
 static void usage_is_summed_from_a_time_on(void **state)
@@ -415,6 +433,7 @@ int main(void)
 		T(collapsing_marks_what_is_old_and_long),
 		T(a_heartbeat_is_seen_by_others),
 		T(trouble_of_a_part_stands_until_its_next_heartbeat),
+		T(a_heartbeat_may_be_of_another_time),
 		T(usage_is_summed_from_a_time_on),
 		T(quirks_and_tool_lists_are_kept_per_name),
 		T(recipes_of_the_older_programs_work),
