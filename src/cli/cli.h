@@ -81,5 +81,6 @@ extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, 
 extern const struct cmd cmd_memory;
 extern const struct cmd cmd_policy, cmd_init, cmd_config, cmd_send, cmd_version, cmd_cron;
 extern const struct cmd cmd_approvals, cmd_doctor;
+extern const struct cmd cmd_onboard;
 
 #endif

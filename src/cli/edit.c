@@ -47,6 +47,7 @@ struct session {
 	size_t at; /* in the history; history.n is the draft */
 	str draft;
 	bool pasting, dirty;
+	bool secret; /* nothing of the text is drawn */
 	struct buf paste;
 };
 
@@ -163,16 +164,21 @@ static int put(struct session *s, str bytes, const struct cancel *c, struct err 
 	return fd_write_all(s->ed->opt.out, bytes, c, e);
 }
 
+static str drawn(struct session *s)
+{
+	return s->secret ? S("") : edit_text_str(&s->text);
+}
+
 static int redraw(struct session *s, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 
 	tty_size(s->ed->opt.out, &s->screen.columns, &s->screen.rows);
 	s->dirty = false;
-	return put(
-		s,
-		screen_draw(&s->screen, &a, s->prompt, edit_text_str(&s->text), s->text.cursor),
-		c, e);
+	return put(s,
+		   screen_draw(&s->screen, &a, s->prompt, drawn(s),
+			       s->secret ? 0 : s->text.cursor),
+		   c, e);
 }
 
 /* Leave the text where it stands and go below it; also when c has ended, but then a terminal
@@ -181,7 +187,7 @@ static void leave(struct session *s)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(cancel_done) struct cancel soon = { .fd = -1 };
-	str end = screen_leave(&s->screen, &a, s->prompt, edit_text_str(&s->text));
+	str end = screen_leave(&s->screen, &a, s->prompt, drawn(s));
 
 	if (cancel_init(&soon, NULL, LEAVE_MS, NULL) == OK)
 		(void)!put(s, arena_cat(&a, end, PASTE_OFF), &soon, NULL);
@@ -202,6 +208,8 @@ static void up_or_down(struct session *s, enum key key)
 {
 	int by = key == KEY_UP ? -1 : 1;
 
+	if (s->secret)
+		return;
 	if (edit_text_line(&s->text, by))
 		s->dirty = true;
 	else if (by < 0 && s->at > 0)
@@ -318,8 +326,8 @@ static int edit_loop(struct session *s, const struct cancel *c, struct err *e)
 		if (wait_fd(ed->resized.fd, POLLIN, 1, NULL, NULL) == OK) {
 			bell_hear(&ed->resized);
 			tty_size(ed->opt.out, &s->screen.columns, &s->screen.rows);
-			screen_resized(&s->screen, s->prompt, edit_text_str(&s->text),
-				       s->text.cursor);
+			screen_resized(&s->screen, s->prompt, drawn(s),
+				       s->secret ? 0 : s->text.cursor);
 			s->dirty = true;
 		}
 		rc = take_input(s, silence, c, e);
@@ -339,8 +347,24 @@ static int raw_line(struct session *s, const struct cancel *c, struct err *e)
 	return rc == 1 ? OK : rc;
 }
 
-int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
-	      const struct cancel *c, struct err *e)
+/* Lines as they come, from a terminal that does not echo them. */
+static int quiet_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
+		      const struct cancel *c, struct err *e)
+{
+	struct tty_mode saved;
+	int rc;
+
+	if (!tty_is(ed->opt.in))
+		return plain_line(ed, prompt, a, out, c, e);
+	if ((rc = tty_quiet(ed->opt.in, &saved, e)) < 0)
+		return rc;
+	rc = plain_line(ed, prompt, a, out, c, e);
+	tty_restore(ed->opt.in, &saved);
+	return rc;
+}
+
+static int line(struct edit *ed, const char *prompt, bool secret, struct arena *a, str *out,
+		const struct cancel *c, struct err *e)
 {
 	struct tty_mode saved;
 	int rc = cancel_check(c, e);
@@ -348,7 +372,8 @@ int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
 	if (rc < 0)
 		return rc;
 	if (ed->plain)
-		return plain_line(ed, prompt, a, out, c, e);
+		return secret ? quiet_line(ed, prompt, a, out, c, e)
+			      : plain_line(ed, prompt, a, out, c, e);
 	if (ed->ended && ed->n == 0)
 		return err_set(e, E_NOENT, "end of input");
 	rc = tty_raw(ed->opt.in, &saved, e);
@@ -363,12 +388,26 @@ int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
 		.text = { .a = &own, .max = ed->opt.max },
 		.at = ed->history.n,
 		.dirty = true,
+		.secret = secret,
 	};
 	rc = raw_line(&s, c, e);
 	tty_restore(ed->opt.in, &saved);
 	if (rc < 0)
 		return rc;
 	*out = arena_dup(a, edit_text_str(&s.text));
-	edit_history_add(&ed->history, *out);
+	if (!secret)
+		edit_history_add(&ed->history, *out);
 	return OK;
+}
+
+int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
+	      const struct cancel *c, struct err *e)
+{
+	return line(ed, prompt, false, a, out, c, e);
+}
+
+int edit_secret(struct edit *ed, const char *prompt, struct arena *a, str *out,
+		const struct cancel *c, struct err *e)
+{
+	return line(ed, prompt, true, a, out, c, e);
 }

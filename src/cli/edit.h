@@ -34,6 +34,11 @@ void edit_close(struct edit *ed);
 int edit_line(struct edit *ed, const char *prompt, struct arena *a, str *out,
 	      const struct cancel *c, struct err *e) MUSTUSE;
 
+/* The same for a secret: nothing of it is shown, and the history neither gives nor keeps it.
+ * Also where the terminal cannot edit, whose echo is then switched off. */
+int edit_secret(struct edit *ed, const char *prompt, struct arena *a, str *out,
+		const struct cancel *c, struct err *e) MUSTUSE;
+
 /* The window has another size: draw anew. */
 void edit_resized(struct edit *ed);
 

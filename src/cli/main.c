@@ -13,9 +13,9 @@
 #include "os/signals.h"
 
 static const struct cmd *const commands[] = {
-	&cmd_run,    &cmd_chat,   &cmd_prompt,    &cmd_tools, &cmd_sessions,
-	&cmd_memory, &cmd_status, &cmd_doctor,    &cmd_init,  &cmd_config,
-	&cmd_send,   &cmd_policy, &cmd_approvals, &cmd_cron,  &cmd_version,
+	&cmd_run,       &cmd_chat,   &cmd_prompt,  &cmd_tools,   &cmd_sessions, &cmd_memory,
+	&cmd_status,    &cmd_doctor, &cmd_init,    &cmd_config,  &cmd_send,     &cmd_policy,
+	&cmd_approvals, &cmd_cron,   &cmd_version, &cmd_onboard,
 };
 
 int main(int argc, char **argv)

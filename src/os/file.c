@@ -192,6 +192,34 @@ int file_create(const char *path, str content, unsigned mode, struct err *e)
 	return rc;
 }
 
+int file_place(const char *path, str content, unsigned mode, struct err *e)
+{
+	char temp[PATH_MAX], id[ID_LEN + 1];
+
+	id_new(id);
+	if (snprintf(temp, sizeof temp, "%s.%s.tmp", path, id) >= (int)sizeof temp)
+		return err_set(e, E_INVAL, "path too long: %.80s...", path);
+	SCOPED(fd_drop)
+	int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+	if (fd < 0)
+		return err_sys(e, "%s: create", path);
+	int rc = write_and_sync(fd, content, mode, path, e);
+	/* Mounts without hard links have a rename that replaces nothing, and the other way. */
+	if (rc == OK && link(temp, path) == 0)
+		(void)unlink(temp);
+	else if (rc == OK && errno != EEXIST &&
+		 renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		rc = OK;
+	else if (rc == OK)
+		rc = errno == EEXIST ? err_set(e, E_BUSY, "%s: exists already", path)
+				     : err_sys(e, "%s", path);
+	if (rc < 0)
+		(void)unlink(temp);
+	else
+		sync_parent(path);
+	return rc;
+}
+
 static int make_one(const char *path, unsigned mode, struct err *e)
 {
 	if (mkdir(path, (mode_t)mode) == 0)

@@ -33,6 +33,9 @@ int file_append(const char *path, str content, size_t max, unsigned mode,
 /* Create path with mode only if nothing is there: OK, or E_BUSY when something is. */
 int file_create(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
 
+/* The same, but the file is there whole or not at all, also after a crash. */
+int file_place(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
+
 /* Make the directory and its parents; existing ones are fine. */
 int dir_make(const char *path, unsigned mode, struct err *e) MUSTUSE;
 

@@ -30,6 +30,18 @@ int tty_raw(int fd, struct tty_mode *saved, struct err *e)
 	return tcsetattr(fd, TCSANOW, &t) == 0 ? OK : err_sys(e, "terminal");
 }
 
+int tty_quiet(int fd, struct tty_mode *saved, struct err *e)
+{
+	struct termios t;
+
+	if (tcgetattr(fd, &saved->t) != 0)
+		return err_sys(e, "terminal");
+	t = saved->t;
+	t.c_lflag &= ~(tcflag_t)ECHO;
+	t.c_lflag |= ECHONL;
+	return tcsetattr(fd, TCSANOW, &t) == 0 ? OK : err_sys(e, "terminal");
+}
+
 void tty_restore(int fd, const struct tty_mode *saved)
 {
 	(void)tcsetattr(fd, TCSANOW, &saved->t);

@@ -17,6 +17,8 @@ bool tty_is(int fd);
 /* Bytes as they are typed, without echo, signals or flow control; output is left alone.
  * *saved is the mode before, for tty_restore(), which is safe in any thread and thrice. */
 int tty_raw(int fd, struct tty_mode *saved, struct err *e) MUSTUSE;
+/* Whole lines as always, without echo; *saved as above. */
+int tty_quiet(int fd, struct tty_mode *saved, struct err *e) MUSTUSE;
 void tty_restore(int fd, const struct tty_mode *saved);
 
 /* 80 columns and 24 rows when the terminal does not say. */

@@ -166,6 +166,31 @@ static void a_file_is_created_once(void **state)
 	assert_int_equal(file_create(in_dir(&a, "no/such"), S("x"), 0644, &e), E_NOENT);
 }
 
+static void a_placed_file_replaces_nothing_and_leaves_nothing_beside_it(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *dir = in_dir(&a, "place"), *path = in_dir(&a, "place/file");
+	struct err e = { 0 };
+	str text, *names;
+	size_t n;
+
+	assert_int_equal(dir_make(dir, 0700, &e), OK);
+	assert_int_equal(file_place(path, S("first"), 0600, &e), OK);
+	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(file_place(path, S("second"), 0644, &e), E_BUSY);
+	assert_int_equal(file_read(&text, &a, path, 100, NULL), OK);
+	assert_string_equal(text.p, "first");
+	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/nowhere", path), 0);
+	assert_int_equal(file_place(path, S("third"), 0600, &e), E_BUSY);
+	assert_int_equal(dir_list(&names, &n, &a, dir, 10, &e), OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(file_place(path, S("x"), 0600, &e), E_NOENT);
+}
+
 static void a_file_is_added_to_up_to_a_limit(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -388,6 +413,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_file_is_refused),
 		cmocka_unit_test(replacing_keeps_links_and_leaves_nothing_else),
 		cmocka_unit_test(a_file_is_created_once),
+		cmocka_unit_test(a_placed_file_replaces_nothing_and_leaves_nothing_beside_it),
 		cmocka_unit_test(a_file_is_added_to_up_to_a_limit),
 		cmocka_unit_test(directories_are_made_with_their_parents),
 		cmocka_unit_test(names_are_listed_in_the_order_of_their_bytes),

@@ -212,6 +212,9 @@ class Model:
         self.board = Board()
         self.requests, self.violations, self.connections = [], [], 0
         self.other = []                 # requests to other paths: (method, path)
+        self.models = ["test-model"]    # what GET /models lists
+        self.listing = None             # a Reply (status, body, headers) to GET /models instead
+        self.listed = []                # the headers of each GET /models
         self.script, self.decide, self.default = [], None, None
         self.asides = []                # requests of no turn: folds, consolidation; kept apart
         self.aside = lambda request: Reply("Facts: nothing of note.")
@@ -321,6 +324,9 @@ class Model:
 
     async def _one(self, reader, writer, connection):
         method, path, headers, raw = await self._read(reader, connection)
+        if method == "GET" and path.endswith("/models"):
+            await self._list(writer, headers)
+            return True
         if method != "POST" or not path.endswith("/chat/completions"):
             self.other.append((method, path))
             await self._write(writer, 404, "application/json", b'{"error":{"message":"no such path"}}')
@@ -341,6 +347,23 @@ class Model:
             request.reply = reply
             self.board.cond.notify_all()
         return await self._send(reader, writer, request, reply)
+
+    async def _list(self, writer, headers):
+        """GET /models: the script's answer, else the list for whoever has the key."""
+        with self.board.cond:
+            self.listed.append(headers)
+            self.board.cond.notify_all()
+        r = self.listing
+        if r is None and self.key and headers.get("authorization") != "Bearer " + self.key:
+            r = Reply(status=401, body={"error": {"message": "Incorrect API key provided"}})
+        if r is None:
+            r = Reply(body={"object": "list", "data": [{"id": m, "object": "model"} for m in self.models]})
+        if r.gate:                      # no answer at all
+            r.gate.reached.set()
+            await asyncio.Event().wait()
+        raw = r.body if isinstance(r.body, bytes) else json.dumps(r.body, ensure_ascii=False).encode()
+        await self._write(writer, r.status, r.headers.get("Content-Type", "application/json"), raw,
+                          r.headers)
 
     def _judge(self, request):
         try:
