@@ -43,7 +43,7 @@ class Newcomer:
     def env(self, **more):
         keep = ("PATH", "HOME", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
         env = {k: v for k, v in self.g.env().items() if k in keep}
-        env.update(TERM="xterm-256color", **more)
+        env.update({"TERM": "xterm-256color", **more})
         return {k: str(v) for k, v in env.items() if v is not None}
 
     def start(self, *args, prefix=(), rows=50, cols=100, **more):
@@ -157,3 +157,512 @@ def test_each_preset_knows_its_address_and_the_name_of_its_key(newcomer, name, u
     else:
         assert re.search(r"^ *no_key: true", r.out, re.M)
     assert newcomer.gantry("config", "validate", **key).out.startswith("OK")
+
+
+# --- the endpoint, and what is wrong with it --------------------------------------------------
+
+def test_a_wrong_key_is_told_apart_and_another_one_taken(newcomer, model):
+    n = newcomer.start()
+    n.g.secrets.add("wrong-key-0123456789")
+    n.provider(model, key="wrong-key-0123456789")
+    n.see(r"! http://127.0.0.1:\d+/v1: the key was refused, HTTP 401 \(it says: Incorrect API key provided\)")
+    n.answer("again, another key", "key").answer("API key", KEY)
+    n.see("It has 1 model")
+    n.answer("Model").rest().end()
+    assert (n.dir / "secrets" / "custom-key").read_text() == KEY + "\n"
+
+
+BAD_ENDPOINTS = {
+    "web page": (Reply(body=b"<!doctype html><title>Login</title>", headers={"Content-Type": "text/html"}),
+                 "it answers with a web page, not with a list of models"),
+    "no list": (Reply(body={"models": "none"}), "its answer holds no list of models"),
+    "no model": (Reply(body={"object": "list", "data": []}), "it answers, and has no model"),
+    "null": (Reply(body={"object": "list", "data": None}), "it answers, and has no model"),
+    "not JSON": (Reply(body=b"\x1b]0;owned\x07 hello"), "something that is no list of models"),
+    "not here": (Reply(status=404, body={"error": "nope"}), r"no list of models at this address, HTTP 404 \(it says: nope\)"),
+    "elsewhere": (Reply(status=301, body=b"", headers={"Location": "https://example.org/v1/models"}),
+                  "sends us elsewhere, HTTP 301 to https://example.org/v1/models"),
+    "trouble": (Reply(status=503, body=b"overloaded"), "has trouble of its own, HTTP 503"),
+    "too many": (Reply(status=429, body={"error": {"message": "slow\x1b[2J down"}}),
+                 r"takes no more requests now, HTTP 429 \(it says: slow\\x1b\[2J down\)"),
+    "forbidden": (Reply(status=403, body={"error": {"message": "key %s is not allowed" % KEY}}),
+                  r"the key was refused, HTTP 403 \(it says: key \[REDACTED\] is not allowed\)"),
+    "odd names": (Reply(body={"data": [{"id": "a\x1b[31mb"}, {"id": "two words"}, {"id": "\u202eevil"}, {}, {"id": 7},
+                                       {"id": "x" * 300}]}), "none of the names in its list is usable"),
+    "too large": (Reply(body=b'{"data":[' + b'{"id":"m"},' * 900000 + b'{"id":"m"}]}'), "MiB|bytes|larger|limit"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ENDPOINTS)
+def test_each_bad_answer_of_an_endpoint_has_a_sentence_of_its_own(newcomer, model, name):
+    model.listing, sentence = BAD_ENDPOINTS[name]
+    n = newcomer.start().provider(model)
+    n.see("! http://127.0.0.1:[0-9]+/v1: [^\n]*(" + sentence + ")")
+    # The person can go on all the same.
+    n.answer("again, another key", "skip").answer("Model, as the endpoint", "test-model").rest().end()
+    assert "\x1b]0;" not in n.t.out.text and "\x1b[31m" not in n.t.out.text
+    assert "model: test-model" in n.config.read_text()
+
+
+def test_an_endpoint_that_is_not_there_says_so_and_is_asked_again(newcomer, model):
+    n = newcomer.start()
+    n.answer("Provider", "8").answer("address", "http://127.0.0.1:1/v1")
+    n.see("! http://127.0.0.1:1/v1: [^\n]*(onnect|refused)")
+    n.see("is it running \\(ollama serve\\)")
+    n.answer("again, another key", "what?")
+    n.see("! say again, key, address or skip")
+    n.answer("again, another key", "address").answer("address", model.url)
+    n.see("! .*it wants a key, HTTP 401")        # the fake does, whatever the preset says
+    n.answer("again, another key", "key").answer("API key", KEY)
+    n.see("It has 1 model")
+    n.answer("Model").rest().end()
+    assert "no_key" not in n.config.read_text()
+    model.reply("ok")
+    assert n.gantry("prompt", "hi").out == "ok\n"
+
+
+def test_a_certificate_nobody_vouches_for_is_told_apart(newcomer, model, tmp_path_factory):
+    front = Front(model.url, *certificate(tmp_path_factory.mktemp("tls"), "ours", "IP:127.0.0.1"))
+    try:
+        r = newcomer.run("--yes", "--base-url", front.url, "--model", "test-model", code=1, LLM_API_KEY=KEY)
+    finally:
+        front.close()
+    assert "certificate" in r.err and "--no-check" in r.err
+    newcomer.nothing_written()
+
+
+def test_a_hung_endpoint_is_left_with_ctrl_c(newcomer, model):
+    model.listing = Reply(gate=Gate())
+    n = newcomer.start().provider(model)
+    n.see("Asking http")
+    model.board.wait(lambda: model.listed, "the request")
+    n.t.keys("\x03")
+    n.end(130)
+    n.nothing_written()
+
+
+def test_a_long_list_is_searched_by_part_of_a_name(newcomer, model):
+    model.models = ["vendor-%d/model-%05d" % (i % 7, i) for i in range(20000)]
+    n = newcomer.start().provider(model)
+    n.see("It has 20000 models")
+    n.see("and 19985 more")
+    n.answer("Model", "MODEL-1234")
+    n.see("vendor-1/model-12342")
+    n.answer("Model", "model-01234")
+    n.see("vendor-2/model-01234")
+    n.answer("Model")                    # the only one found is now the default
+    n.rest().end()
+    assert "model: vendor-2/model-01234\n" in n.config.read_text()
+
+
+def test_a_model_that_is_not_listed_is_taken_only_when_insisted_on(newcomer, model):
+    n = newcomer.start().provider(model)
+    n.answer("Model", "secret-preview").answer("not in the list").answer("Model", "secret-preview")
+    n.answer("not in the list", "y").rest().end()
+    assert "model: secret-preview\n" in n.config.read_text()
+
+
+def test_names_as_resources_and_bare_lists_are_understood(newcomer, model):
+    model.listing = Reply(body=[{"name": "models/test-model"}, {"id": "other"}, "third"])
+    n = newcomer.start().provider(model)
+    n.see("It has 3 models")
+    n.answer("Model", "test-model").rest().end()
+    model.reply("ok")
+    assert n.gantry("prompt", "hi").out == "ok\n"
+
+
+# --- answering --------------------------------------------------------------------------------
+
+def test_wrong_answers_are_asked_again_with_one_clear_line(newcomer, model):
+    n = newcomer.start()
+    n.answer("Provider", "99")
+    n.see('! there is no provider "99"; say a number from 1 to 11')
+    n.answer("Provider", "custom").answer("address", "ftp://x")
+    n.see("! the address must [^\n]*, as in http://127.0.0.1:8080/v1")
+    n.answer("address", "http://me:secret@127.0.0.1/v1")
+    n.see("must not hold a name or password")
+    n.answer("address", model.url + "/chat/completions")
+    n.see("must end before /chat/completions")
+    n.answer("address", model.url).answer("key\\?", "maybe")
+    n.see("! say yes or no")
+    n.answer("key\\?").answer("Variable", "sk-not-a-name")
+    n.see("! a variable has letters")
+    n.answer("Variable", "MY_KEY").answer("API key", "two words")
+    n.see("! that has blanks")
+    n.answer("API key", "")
+    n.see("! nothing came")
+    n.answer("API key", KEY).answer("Model").answer("Telegram\\?", "n")
+    n.answer("Workspace", str(n.g.home / ".config"))
+    n.see("! [^\n]*would hold gantry's own files")
+    n.answer("Workspace", "/proc/nothing")
+    n.see("! /proc/nothing cannot be made there|! /proc/nothing cannot be written")
+    n.answer("Workspace", "~/work").answer("Read and write").answer("Fetch").answer("Run commands", "y")
+    n.answer("Remember", "n").answer("Reminders", "n").answer("Servers", "1 9")
+    n.see('! there is no server "9"')
+    n.answer("Servers", "fetch, 1").answer("Time zone", "Mars/Olympus")
+    n.see('! there is no time zone "Mars/Olympus"')
+    n.answer("Time zone", "Europe/Berlin").answer("Write this").end()
+    text = n.config.read_text()
+    for line in ("api_key_env: MY_KEY", "workspace: %s/work" % n.g.home, "profile: strict", "timezone: Europe/Berlin"):
+        assert line in text, text
+    assert "sk-not-a-name" not in text
+    manifest = (n.dir / "mcp.toml").read_text()
+    assert re.findall(r'^name    = "(\w+)"', manifest, re.M) == ["filesystem", "fetch"]
+    r = n.gantry("policy", "test", "ls", code=None)
+    assert "ls" in r.out
+
+
+def test_each_question_can_be_gone_back_from(newcomer, model):
+    n = newcomer.start()
+    n.answer("Provider", "back")
+    n.see("This is the first question")
+    n.answer("Provider", "openai").answer("API key", "back").answer("Provider", "ollama").answer("address", model.url)
+    n.see("it wants a key")
+    n.answer("again, another key", "back")       # over the key, which a keyless endpoint has none of
+    n.answer("Provider", "custom").answer("address", model.url).answer("key\\?").answer("Variable").answer("API key", KEY)
+    n.answer("Model").answer("Telegram\\?", "n").answer("Workspace", "<").answer("Telegram\\?", "n").answer("Workspace")
+    n.answer("Read and write").answer("Fetch", "back").answer("Workspace").answer("Read and write", "n").answer("Fetch")
+    n.answer("Run commands").answer("Remember").answer("Reminders").answer("Servers").answer("Time zone")
+    n.answer("Write this", "back").answer("Time zone", "UTC").answer("Write this").end()
+    assert "timezone: UTC\n" in n.config.read_text()
+
+
+QUESTIONS = [("Provider", "custom"), ("address", None), ("key\\?", ""), ("Variable", ""), ("API key", KEY), ("Model", ""),
+             ("Telegram\\?", "n"), ("Workspace", ""), ("Read and write", ""), ("Fetch", ""), ("Run commands", ""),
+             ("Remember", ""), ("Reminders", ""), ("Servers", ""), ("Time zone", ""), ("Write this", "")]
+
+
+@pytest.mark.parametrize("key, code", [("\x03", 130), ("\x04", 1)], ids=["ctrl-c", "ctrl-d"])
+@pytest.mark.parametrize("stop", range(len(QUESTIONS)), ids=[re.sub(r"\W+", "-", q) for q, _ in QUESTIONS])
+def test_leaving_at_any_question_writes_nothing(newcomer, model, stop, key, code):
+    n = newcomer.start()
+    for question, text in QUESTIONS[:stop]:
+        n.answer(question, model.url if text is None else text)
+    n.see(QUESTIONS[stop][0] + r"[^\n]*: $")
+    n.t.keys(key)
+    n.see("Stopped; nothing was written")
+    n.end(code)
+    n.nothing_written()
+
+
+def test_saying_no_at_the_end_writes_nothing(newcomer, model):
+    n = newcomer.start().provider(model)
+    n.answer("Model").answer("Telegram\\?", "n").answer("Workspace")
+    for q in ("Read and write", "Fetch", "Run commands", "Remember", "Reminders", "Servers", "Time zone"):
+        n.answer(q)
+    n.answer("Write this", "n").end(1)
+    n.nothing_written()
+
+
+def test_a_window_that_changes_its_size_keeps_the_question_whole(newcomer, model):
+    n = newcomer.start(cols=100)
+    n.answer("Provider", "custom")
+    n.see("address[^\n]*: $")
+    n.t.keys("http://127.0.0.1:9/a-rather-long-path/that-does-not-fit")
+    n.see("does-not-fit")
+    n.t.resize(24, 40)
+    n.t.see("^Its address, up to /v1: http://127.0.0.1\n?:9/a-rather-long-path/that-does-not-fit")
+    n.t.keys("\x15" + model.url + "\r")
+    n.answer("key\\?").answer("Variable")
+    n.see("API key[^\n]*: $")
+    n.t.keys(KEY)
+    n.t.resize(50, 100)
+    n.t.keys("\r")
+    n.answer("Model").rest().end()
+    assert (n.dir / "secrets" / "custom-key").read_text() == KEY + "\n"
+
+
+def test_a_key_is_not_shown_on_a_terminal_that_cannot_edit_either(newcomer, model):
+    n = newcomer.start(TERM="dumb")
+    n.provider(model)
+    n.see("It has 1 model")
+    n.answer("Model").rest().end()
+    assert KEY not in n.t.out.text
+    assert (n.dir / "secrets" / "custom-key").read_text() == KEY + "\n"
+
+
+def test_a_key_of_the_environment_is_named_and_not_copied(newcomer, model):
+    n = newcomer.start("--base-url", model.url, OPENAI_API_KEY=KEY)
+    n.answer("Provider").answer("address").answer("OPENAI_API_KEY is set. Use it\\?")
+    n.see("It has 1 model")
+    n.answer("Model").rest().end()
+    assert "api_key_env: OPENAI_API_KEY" in n.config.read_text() and not (n.dir / "secrets").exists()
+
+
+# --- what is there already --------------------------------------------------------------------
+
+def test_an_existing_configuration_is_kept(newcomer, model):
+    newcomer.dir.mkdir(parents=True)
+    newcomer.config.write_text("version: 1\nagent: {model: mine}\nopenai: {no_key: true, base_url: %s}\n" % model.url)
+    n = newcomer.start()
+    n.see("config.yaml exists already. It is not changed.")
+    n.answer("keep it and stop").end()
+    assert n.config.read_text().startswith("version: 1\nagent: {model: mine}")
+    assert [p.name for p in n.dir.iterdir()] == ["config.yaml"]
+    r = newcomer.run("--yes", "--provider", "ollama", "--model", "x", "--no-check", code=1)
+    assert "exists already and is left as it is; say another place with --config FILE" in r.err
+
+
+def test_a_new_configuration_goes_beside_and_replaces_nothing(newcomer, model):
+    n = newcomer.start().provider(model)
+    n.answer("Model").rest().end()
+    before = {p: p.read_bytes() for p in n.dir.rglob("*") if p.is_file()}
+    (n.dir / "persona" / "SOUL.md").write_text("# Mine\n")
+    before[n.dir / "persona" / "SOUL.md"] = b"# Mine\n"
+    n = newcomer.start()
+    n.answer("keep it and stop", "beside")
+    n.see("config-2.yaml; start it with --config")
+    n.provider(model)
+    n.answer("Model").answer("Telegram\\?", "n").answer("Workspace")
+    for q in ("Read and write", "Fetch", "Run commands", "Remember", "Reminders"):
+        n.answer(q)
+    n.answer("Servers", "thinking").answer("Time zone").answer("Write this").end()
+    assert {p: p.read_bytes() for p in before} == before
+    text = (n.dir / "config-2.yaml").read_text()
+    assert "api_key_file: secrets/custom-key-2\n" in text and "manifest: mcp-2.toml\n" in text
+    assert "kept  %s/persona/SOUL.md" % n.dir in n.text
+    assert n.gantry("--config", n.dir / "config-2.yaml", "config", "validate").out.startswith("OK")
+
+
+def test_a_failed_write_takes_back_what_was_written(newcomer, model):
+    newcomer.dir.mkdir(parents=True)
+    (newcomer.dir / "persona").write_text("a file where the directory should be\n")
+    n = newcomer.start().provider(model)
+    n.answer("Model").answer("Telegram\\?", "n").answer("Workspace")
+    for q in ("Read and write", "Fetch", "Run commands", "Remember", "Reminders", "Servers", "Time zone"):
+        n.answer(q)
+    n.answer("Write this")
+    n.see("gantry: onboard: [^\n]*persona")
+    n.end(1)
+    assert [p.name for p in n.dir.rglob("*") if p.is_file()] == ["persona"]
+
+
+@pytest.fixture
+def nobody(gantry):
+    """The same person without root's rights."""
+    import shutil
+    import tempfile
+    root = tempfile.mkdtemp(prefix="gantry-onboard-")
+    os.chmod(root, 0o755)
+    gantry.__init__(root, gantry.model)
+    gantry.secrets.add(KEY)
+    if ROOT:
+        subprocess.run(["chown", "-R", "65532:65532", root], check=True)
+    yield Newcomer(gantry)
+    gantry.stop()
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def test_uid_65532_is_led_through_as_anybody_else(nobody, model):
+    n = nobody.start(prefix=AS_NOBODY if ROOT else ())
+    n.provider(model).answer("Model").rest().end()
+    assert mode(n.config) == 0o600
+    n.g.prefix = AS_NOBODY if ROOT else []
+    model.reply("Hello")
+    assert n.gantry("prompt", "hi").out == "Hello\n"
+
+
+@pytest.mark.parametrize("home, sentence", [
+    ("sealed", "cannot be written to: say another place with --config FILE"),
+    (None, "HOME is not set: say where with --config FILE"),
+    ("/dev/null", "cannot be written to: say another place with --config FILE")], ids=["unwritable", "unset", "no directory"])
+def test_a_home_that_takes_nothing_is_said_before_the_first_question(nobody, home, sentence):
+    if home == "sealed":
+        home = str(nobody.g.home)
+        os.chmod(home, 0o555)
+    r = nobody.run("--yes", "--provider", "ollama", "--model", "x", "--no-check", code=1,
+                   prefix=AS_NOBODY if ROOT else (), HOME=home)
+    assert sentence in r.err and r.err.count("\n") == 1, r.err
+    nobody.nothing_written()
+
+
+# --- Telegram ---------------------------------------------------------------------------------
+
+def to_telegram(n, bot, model, token=TOKEN):
+    n.start("--telegram-api", bot.url).provider(model).answer("Model").answer("Telegram\\?")
+    return n.answer("Bot token", token)
+
+
+def finish(n):
+    n.answer("Workspace")
+    for q in ("Read and write", "Fetch", "Run commands", "Remember", "Reminders", "Servers", "Time zone"):
+        n.answer(q)
+    return n.answer("Write this").end()
+
+
+def code_of(n):
+    n.see("This is @test_bot")
+    return n.see(r"https://t\.me/test_bot\?start=(\d{6}) and press Start,\nor send it this code: \1")[1]
+
+
+def test_the_owner_is_who_sends_the_code_and_nobody_else(newcomer, bot, model):
+    n = to_telegram(newcomer, bot, model)
+    code = code_of(n)
+    bot.user(999)
+    bot.say("hello, is anybody there?", chat=999, user=999)
+    n.see(r"\(U999, id 999, wrote without the code: not you\)")
+    bot.say(code.translate(str.maketrans("0123456789", "1234567890")), chat=999, user=999)
+    n.see(r"\(U999, id 999, wrote without the code: not you\)")
+    group = bot.group()
+    bot.say(code, chat=group, user=999)          # in a group everybody reads it
+    bot.say("/start " + code)
+    n.answer(r"The code came from U111, id 111. Is that you\?")
+    finish(n)
+    text = n.config.read_text()
+    assert "allow_from: [111]" in text and TOKEN not in text and "channel: telegram" in text
+    assert (n.dir / "secrets" / "telegram-token").read_text() == TOKEN + "\n"
+    assert TOKEN not in n.t.out.text
+    # The daemon that is started with it answers the owner, and never saw the code.
+    model.reply("Good morning")
+    p = n.g.start("run", env=n.env(), stdin=subprocess.DEVNULL)
+    bot.say("good morning")
+    bot.wait_text("Good morning")
+    assert len(model.requests) == 1
+    p.term()
+    p.wait(30, 0)
+
+
+def test_a_name_made_of_control_characters_shows_as_what_it_is(newcomer, bot, model):
+    n = to_telegram(newcomer, bot, model)
+    code = code_of(n)
+    bot.say(code, user={"id": ALLOWED, "is_bot": False, "first_name": "\x1b[2J\u202eevil\n  Is that you? [Y/n]:",
+                        "last_name": "x" * 5000, "username": "a" * 32})
+    n.see(r"The code came from \\x1b\[2J\\u202eevil Is that you")
+    n.see(r"id 111. Is that you\?")
+    n.t.keys("\r")
+    finish(n)
+    assert "\x1b[2J" not in n.t.out.text.replace("\x1b[2J\x1b[H", "")
+    assert "\u202e" not in n.t.out.text
+
+
+def test_a_code_from_somebody_else_s_hand_is_refused_and_the_id_typed(newcomer, bot, model):
+    n = to_telegram(newcomer, bot, model)
+    bot.user(999)
+    bot.say(code_of(n), chat=999, user=999)
+    n.answer(r"id 999. Is that you\?", "n")
+    n.answer("numeric Telegram id", "me")
+    n.see("! --telegram-id: a person's id is a number above zero")
+    n.answer("numeric Telegram id", "-5").see("! --telegram-id")
+    n.answer("numeric Telegram id", "111")
+    finish(n)
+    assert "allow_from: [111]" in n.config.read_text()
+
+
+def test_enter_ends_the_wait_for_the_code(newcomer, bot, model):
+    n = to_telegram(newcomer, bot, model)
+    code_of(n)
+    bot.wait_calls("getUpdates")
+    n.t.keys("\r")
+    n.answer("numeric Telegram id", "none")
+    finish(n)
+    text = n.config.read_text()
+    assert "channel: stdio" in text and "allow_from" not in text and not (n.dir / "secrets" / "telegram-token").exists()
+
+
+def test_a_wrong_token_is_told_apart_and_another_one_taken(newcomer, bot, model):
+    wrong = "123456789:AAwrong-T0ken_0123456789abcdefghijkl"
+    newcomer.g.secrets.add(wrong)
+    n = to_telegram(newcomer, bot, model, token=wrong)
+    n.see("! Telegram does not know this token")
+    n.answer("again, another token", "token").answer("Bot token", TOKEN)
+    bot.say(code_of(n))
+    n.answer(r"Is that you\?")
+    finish(n)
+    assert (n.dir / "secrets" / "telegram-token").read_text() == TOKEN + "\n"
+
+
+def test_telegram_that_cannot_be_reached_can_be_left_out(newcomer, bot, model):
+    n = newcomer.start("--telegram-api", "http://127.0.0.1:1").provider(model).answer("Model").answer("Telegram\\?")
+    n.answer("Bot token", TOKEN)
+    n.see("! Telegram: ")
+    n.answer("again, another token", "none")
+    finish(n)
+    assert "enabled: false" in n.config.read_text()
+
+
+def test_another_program_that_polls_is_named(newcomer, bot, model):
+    bot.fail("getUpdates", error=(409, "Conflict: terminated by other getUpdates request; make sure that only one "
+                                       "bot instance is running"))
+    n = to_telegram(newcomer, bot, model)
+    n.see("! another program polls this bot: stop it first")
+    n.answer("numeric Telegram id", "111")
+    finish(n)
+
+
+@pytest.mark.parametrize("key, code", [("\x03", 130), ("\x04", 1)], ids=["ctrl-c", "ctrl-d"])
+@pytest.mark.parametrize("where", ["Telegram\\?", "Bot token", "Is that you", "numeric Telegram id"])
+def test_leaving_telegram_s_questions_writes_nothing(newcomer, bot, model, where, key, code):
+    n = newcomer.start("--telegram-api", bot.url).provider(model).answer("Model")
+    if where != "Telegram\\?":
+        n.answer("Telegram\\?")
+    if where in ("Is that you", "numeric Telegram id"):
+        n.answer("Bot token", TOKEN)
+        number = code_of(n)
+        if where == "Is that you":
+            bot.say(number)
+        else:
+            bot.wait_calls("getUpdates")
+            n.t.keys("\r")
+    n.see(where + r"[^\n]*: $")
+    n.t.keys(key)
+    n.end(code)
+    n.nothing_written()
+
+
+def test_ctrl_c_ends_the_wait_for_the_code_and_all_of_it(newcomer, bot, model):
+    n = to_telegram(newcomer, bot, model)
+    code_of(n)
+    bot.wait_calls("getUpdates")
+    n.t.keys("\x03")
+    n.end(130)
+    n.nothing_written()
+
+
+# --- without questions ------------------------------------------------------------------------
+
+def test_flags_alone_make_a_telegram_deployment(newcomer, bot, model):
+    (newcomer.g.dir / "key").write_text(KEY + "\n")
+    os.chmod(newcomer.g.dir / "key", 0o600)
+    r = newcomer.run("--yes", "--base-url", model.url, "--key-file", newcomer.g.dir / "key", "--telegram-id", "111",
+                     "--telegram-api", bot.url, "--tools", "files,exec", "--mcp", "filesystem", "--zone", "UTC",
+                     "--workspace", "work", TELEGRAM_BOT_TOKEN=TOKEN)
+    assert "This is @test_bot." in r.out
+    text = newcomer.config.read_text()
+    assert "api_key_file: %s/key" % newcomer.g.dir in text and "workspace: %s/work" % newcomer.g.home in text
+    assert "model: test-model\n" in text         # the only one there is
+    assert re.search(r"filesystem:\n    enabled: true", text) and re.search(r"web_fetch:\n    enabled: false", text)
+    assert newcomer.gantry("config", "validate", TELEGRAM_BOT_TOKEN=TOKEN).out.startswith("OK")
+
+
+@pytest.mark.parametrize("args, env, sentence", [
+    (["--provider", "nimbus"], {}, 'there is no provider "nimbus"'),
+    (["--provider", "openai"], {}, "API key: set the variable OPENAI_API_KEY, or name a file"),
+    (["--provider", "ollama", "--no-check"], {}, "--model: a model's name is one word"),
+    (["--provider", "ollama", "--model", "x", "--no-check", "--tools", "files,rockets"], {}, "--tools: there is no rockets"),
+    (["--provider", "ollama", "--model", "x", "--no-check", "--mcp", "rockets"], {}, 'there is no server "rockets"'),
+    (["--provider", "ollama", "--model", "x", "--no-check", "--zone", "Mars"], {}, 'there is no time zone "Mars"'),
+    (["--provider", "ollama", "--model", "x", "--no-check", "--telegram-id", "me"], {"TELEGRAM_BOT_TOKEN": TOKEN},
+     "--telegram-id: a person's id is a number"),
+    (["--provider", "ollama", "--model", "x", "--no-check", "--workspace", ".config/gantry"], {}, "gantry's own files"),
+    (["--provider", "openai", "--model", "x", "--no-check", "--key-file", "/nonexistent"], {}, "API key: /nonexistent"),
+    (["--provider", "openai", "--model", "x", "--no-check", "--key-env", KEY], {}, "a variable has letters"),
+], ids=lambda v: " ".join(v[-2:])[:40] if isinstance(v, list) else "")
+def test_what_flags_cannot_mean_is_one_line_and_nothing_is_written(newcomer, args, env, sentence):
+    r = newcomer.run("--yes", *args, code=1, **env)
+    assert r.err.startswith("gantry: onboard: ") and sentence in r.err and r.err.count("\n") == 1, r.err
+    newcomer.nothing_written()
+
+
+def test_without_a_terminal_it_says_how_to_go_on(newcomer):
+    r = newcomer.run(code=2)
+    assert "this is no terminal: say --yes and flags" in r.err
+    newcomer.nothing_written()
+
+
+def test_among_several_models_a_flag_has_to_choose(newcomer, model):
+    model.models = ["a-model", "test-model"]
+    r = newcomer.run("--yes", "--base-url", model.url, code=1, LLM_API_KEY=KEY)
+    assert "--model: say which one; the endpoint has 2, such as a-model" in r.err
+    r = newcomer.run("--yes", "--base-url", model.url, "--model", "b", code=1, LLM_API_KEY=KEY)
+    assert "the endpoint has no model b; --no-check takes it all the same" in r.err
+    newcomer.nothing_written()

@@ -169,12 +169,12 @@ static void a_file_is_created_once(void **state)
 static void a_placed_file_replaces_nothing_and_leaves_nothing_beside_it(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	const char *dir = in_dir(&a, "place"), *path = in_dir(&a, "place/file");
+	const char *place = in_dir(&a, "place"), *path = in_dir(&a, "place/file");
 	struct err e = { 0 };
 	str text, *names;
 	size_t n;
 
-	assert_int_equal(dir_make(dir, 0700, &e), OK);
+	assert_int_equal(dir_make(place, 0700, &e), OK);
 	assert_int_equal(file_place(path, S("first"), 0600, &e), OK);
 	assert_int_equal(mode_of(path), 0600);
 	assert_int_equal(file_place(path, S("second"), 0644, &e), E_BUSY);
@@ -184,10 +184,10 @@ static void a_placed_file_replaces_nothing_and_leaves_nothing_beside_it(void **s
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/nowhere", path), 0);
 	assert_int_equal(file_place(path, S("third"), 0600, &e), E_BUSY);
-	assert_int_equal(dir_list(&names, &n, &a, dir, 10, &e), OK);
+	assert_int_equal(dir_list(&names, &n, &a, place, 10, &e), OK);
 	assert_int_equal(n, 1);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(rmdir(place), 0);
 	assert_int_equal(file_place(path, S("x"), 0600, &e), E_NOENT);
 }
 
