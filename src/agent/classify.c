@@ -53,6 +53,7 @@ int run_classify(struct run *r, struct call *call, struct arena *ra, struct err 
 		.session_id = r->t->session.id,
 		.text_max = ANSWER_MAX,
 		.model = r->ag->opt.classifier,
+		.strict = true,
 	};
 	ask_model(r, &q, ra, &answer);
 	int rc = cancel_check(r->token, e);

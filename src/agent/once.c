@@ -72,6 +72,8 @@ int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *tex
 	str said = str_trim(reply.text);
 	if (said.n == 0 || reply.finish == MODEL_FILTER)
 		return err_set(e, E_PROTO, "the model gave an empty answer");
+	if (q->strict && reply.calls_n)
+		return err_set(e, E_PROTO, "the model called tools, and was given none");
 	if (said.n > q->text_max || reply.finish == MODEL_LENGTH)
 		return err_set(e, E_LIMIT, "the model's answer is too long (%zu bytes)",
 			       said.n);

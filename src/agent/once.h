@@ -11,6 +11,7 @@ struct once {
 	str session_id; /* whose tokens these are; "" nobody's */
 	size_t text_max; /* bytes of the answer */
 	struct model *model; /* NULL: the agent's */
+	bool strict; /* an answer that calls tools beside its text is E_PROTO */
 };
 
 /* Ask, and count the tokens of the answer.  *text is trimmed and never empty: an empty answer is

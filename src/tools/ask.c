@@ -44,6 +44,14 @@ static int deny(struct call *call, const char *decision, str result)
 	return OK;
 }
 
+/* A classifier is not shown it; and of what was made unreadable it could not judge. */
+static bool holds_secret(const struct tools *t, const struct call *call, struct arena *a)
+{
+	const struct str_list *hidden = atomic_load(&t->secrets);
+
+	return !str_eq(text_redact_args(a, call->args, hidden->v, hidden->n), call->args);
+}
+
 void tools_explain(const struct tools *t, const struct tool_spec *spec, struct call *call,
 		   struct arena *a)
 {
@@ -51,7 +59,7 @@ void tools_explain(const struct tools *t, const struct tool_spec *spec, struct c
 
 	tools_judge(t, spec, call, a, &d);
 	call->reason = d.reason;
-	call->classify = d.verdict == VERDICT_ASK && d.classify;
+	call->classify = d.verdict == VERDICT_ASK && d.classify && !holds_secret(t, call, a);
 }
 
 bool tools_question(const struct tools *t, const struct tool_spec *spec, struct call *call,
