@@ -99,16 +99,20 @@ static void trim(str text, struct change *c)
 	c->to = c->from + was.n;
 }
 
-static void put_lines(struct buf *b, char mark, str s)
+static void put_lines(struct buf *b, char mark, str s, bool exact)
 {
+	bool open = s.n && s.p[s.n - 1] != '\n';
+
 	while (s.n) {
 		str line = str_cut(&s, '\n');
-		if (str_ends(line, S("\r")))
+		if (!exact && str_ends(line, S("\r")))
 			line.n--;
 		buf_addc(b, mark);
 		buf_add(b, line);
 		buf_addc(b, '\n');
 	}
+	if (open && exact)
+		buf_add(b, S("\\ No newline at end of file\n"));
 }
 
 /* The lines before i, at most n; where they begin. */
@@ -127,7 +131,8 @@ static size_t ahead(str text, size_t i, int n)
 }
 
 /* One hunk of n changes. */
-static void hunk(struct buf *b, str text, const struct change *c, size_t n, int64_t shift)
+static void hunk(struct buf *b, str text, const struct change *c, size_t n, int64_t shift,
+		 bool exact)
 {
 	size_t from = back(text, c[0].from, AROUND), to = ahead(text, c[n - 1].to, AROUND);
 	size_t was = lines(str_sub(text, from, to)), now = was;
@@ -137,16 +142,16 @@ static void hunk(struct buf *b, str text, const struct change *c, size_t n, int6
 		now = now - lines(str_sub(text, c[i].from, c[i].to)) + lines(c[i].now);
 	buf_fmt(b, "@@ -%zu,%zu +%lld,%zu @@\n", first, was, (long long)first + shift, now);
 	for (size_t i = 0; i < n; i++) {
-		put_lines(b, ' ', str_sub(text, from, c[i].from));
-		put_lines(b, '-', str_sub(text, c[i].from, c[i].to));
-		put_lines(b, '+', c[i].now);
+		put_lines(b, ' ', str_sub(text, from, c[i].from), exact);
+		put_lines(b, '-', str_sub(text, c[i].from, c[i].to), exact);
+		put_lines(b, '+', c[i].now, exact);
 		from = c[i].to;
 	}
-	put_lines(b, ' ', str_sub(text, from, to));
+	put_lines(b, ' ', str_sub(text, from, to), exact);
 }
 
 str diff_show(struct arena *a, str text, const struct stretch *v, size_t n, str with,
-	      size_t max, bool *cut)
+	      bool exact, size_t max, bool *cut)
 {
 	struct change *c = NEWN(a, struct change, n ? n : 1);
 	struct buf b = buf_in(a, max);
@@ -161,7 +166,7 @@ str diff_show(struct arena *a, str text, const struct stretch *v, size_t n, str 
 		for (k = i + 1;
 		     k < changes && ahead(text, c[k - 1].to, 2 * AROUND) >= c[k].from;)
 			k++;
-		hunk(&b, text, c + i, k - i, shift);
+		hunk(&b, text, c + i, k - i, shift, exact);
 		for (size_t m = i; m < k; m++)
 			shift += (int64_t)lines(c[m].now) -
 				 (int64_t)lines(str_sub(text, c[m].from, c[m].to));

@@ -14,8 +14,8 @@ struct stretch {
 str diff_apply(struct arena *a, str text, const struct stretch *v, size_t n, str with);
 
 /* Hunks with three lines around each change, at most about max bytes; *cut: there were more.
- * Line ends of DOS are not shown. */
+ * exact: line ends of DOS are shown, and where the last line has no end. */
 str diff_show(struct arena *a, str text, const struct stretch *v, size_t n, str with,
-	      size_t max, bool *cut);
+	      bool exact, size_t max, bool *cut);
 
 #endif

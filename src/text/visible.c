@@ -6,10 +6,11 @@
 
 #include "base/utf.h"
 
-/* Directional embeddings, overrides and isolates. */
+/* Directional marks, embeddings, overrides and isolates. */
 static bool turns_direction(uint32_t cp)
 {
-	return (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069);
+	return cp == 0x61c || cp == 0x200e || cp == 0x200f || (cp >= 0x202a && cp <= 0x202e) ||
+	       (cp >= 0x2066 && cp <= 0x2069);
 }
 
 static bool controls(uint32_t cp)

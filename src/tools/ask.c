@@ -23,11 +23,16 @@ static str display_of(const struct tools *t, str args, struct arena *a)
 	return text_visible(a, s, false);
 }
 
-/* A command line is read as one; the rest as it is called. */
-static str asked_for(const struct tool_spec *spec, const struct call *call, struct arena *a)
+/* A command line is read as one, of a change what changes; the rest as it is called. */
+static str asked_for(const struct tool_spec *spec, const struct call *call, size_t max,
+		     struct arena *a)
 {
 	struct json *args;
 
+	if (spec->source->preview && !spec->shell) {
+		str shown = spec->source->preview(spec->source, spec, call->args, max, a);
+		return shown.n ? shown : call->args;
+	}
 	if (!spec->shell || json_read(&args, a, call->args, NULL) < 0)
 		return call->args;
 	str cwd = json_str(args, "cwd"), command = json_str(args, "command");
@@ -69,7 +74,7 @@ bool tools_question(const struct tools *t, const struct tool_spec *spec, struct 
 		tools_explain(t, spec, call, a);
 	*ask = (struct approval_ask){
 		.tool = spec->name,
-		.display = display_of(t, asked_for(spec, call, a), a),
+		.display = display_of(t, asked_for(spec, call, max, a), a),
 		.reason = text_line(a, display_of(t, call->reason, a), REASON_MAX),
 		.timeout_ms = t->opt.policy ? t->opt.policy->approval_timeout_ms : 0,
 	};

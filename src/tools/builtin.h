@@ -29,6 +29,9 @@ struct tool {
 	/* args is an object.  The text may hold anything; the gate mends it. */
 	int (*run)(const struct tool_env *env, const struct json *args, struct arena *a,
 		   struct tool_result *out, const struct cancel *c, struct err *e);
+	/* As tool_source.preview; NULL: the arguments are shown. */
+	str (*preview)(const struct tool_env *env, const struct json *args, size_t max,
+		       struct arena *a);
 };
 
 #define TOOL_SELF_MAX 4096 /* bytes of the notes of self_note */

@@ -138,7 +138,7 @@ static bool args_ok(struct edit *ed, const struct json *args, struct arena *a,
 	return false;
 }
 
-static int open_file(const struct tool_env *env, struct arena *a, str path, int *fd,
+static int open_file(const struct tool_env *env, struct arena *a, str path, int flags, int *fd,
 		     struct err *e)
 {
 	SCOPED(fd_drop) int held = -1;
@@ -147,7 +147,7 @@ static int open_file(const struct tool_env *env, struct arena *a, str path, int 
 
 	if (rc == OK && !S_ISREG(st.st_mode))
 		rc = err_set(e, E_INVAL, "not a regular file");
-	return rc < 0 ? rc : beneath_open(&env->files, held, O_RDWR, fd, e);
+	return rc < 0 ? rc : beneath_open(&env->files, held, flags, fd, e);
 }
 
 /* Why nothing can be replaced; false: it can. */
@@ -174,6 +174,45 @@ static bool refused(const struct edit *ed, struct arena *a, struct tool_result *
 	return true;
 }
 
+/* What would change in the file as it is; what the call says alone, where that is too much or
+ * nothing would. */
+static str preview(const struct tool_env *env, const struct json *args, size_t max,
+		   struct arena *a)
+{
+	SCOPED(fd_drop) int fd = -1;
+	struct tool_result result = { 0 };
+	struct err why = { 0 };
+	struct edit ed;
+	str diff = { 0 }, note;
+	bool cut = true, found = false;
+
+	if (args->n > 3 + (json_get(args, "replace_all") != NULL) ||
+	    !args_ok(&ed, args, a, &result))
+		return S("");
+	str path = text_visible(a, ed.path, true), old = ed.old, new = ed.new;
+	if (open_file(env, a, ed.path, O_RDONLY, &fd, &why) < 0 ||
+	    read_all(fd, (size_t)env->opt->fs->max_write_bytes, a, &ed.text, &why) < 0) {
+		note = arena_fmt(a, "it will fail: %s", why.msg);
+	} else {
+		locate(&ed, a);
+		found = !refused(&ed, a, &result);
+		str failure = result.text;
+		(void)str_cut(&failure, ' '); /* "error:" */
+		note = found ? arena_fmt(a, "%zu place%s", ed.n, ed.n == 1 ? "" : "s")
+			     : arena_fmt(a, "it will fail: %.*s", STRF(failure));
+	}
+	if (found)
+		diff = diff_show(a, ed.text, ed.places, ed.n, ed.new, !is_dos(ed.text),
+				 max - max / 4, &cut);
+	if (cut)
+		diff = diff_show(a, old, &(struct stretch){ 0, old.n }, 1, new, true, max,
+				 &cut);
+	if (cut)
+		return S(""); /* never a part of it */
+	return arena_fmt(a, "--- %.*s\n+++ %.*s\n%.*s(%.*s%s)", STRF(path), STRF(path),
+			 STRF(diff), STRF(note), ed.all && !found ? "; every place" : "");
+}
+
 static int run(const struct tool_env *env, const struct json *args, struct arena *a,
 	       struct tool_result *out, const struct cancel *c, struct err *e)
 {
@@ -188,7 +227,7 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 		return rc;
 	if (!args_ok(&ed, args, a, out))
 		return OK;
-	if (open_file(env, a, ed.path, &fd, &why) < 0 ||
+	if (open_file(env, a, ed.path, O_RDWR, &fd, &why) < 0 ||
 	    read_all(fd, max, a, &ed.text, &why) < 0)
 		return tool_fail(out, a, "%.*s: %s", STRF(ed.shown), why.msg);
 	locate(&ed, a);
@@ -206,7 +245,7 @@ static int run(const struct tool_env *env, const struct json *args, struct arena
 		out->not_run = false;
 		return OK;
 	}
-	str diff = diff_show(a, ed.text, ed.places, ed.n, ed.new, DIFF_MAX, &cut);
+	str diff = diff_show(a, ed.text, ed.places, ed.n, ed.new, false, DIFF_MAX, &cut);
 	out->truncated = cut;
 	out->text =
 		arena_fmt(a, "replaced %zu place%s in %.*s\n%.*s%s", ed.n, ed.n == 1 ? "" : "s",
@@ -234,4 +273,5 @@ const struct tool tool_edit_file = {
 	.safe = false,
 	.enabled = tools_fs_enabled,
 	.run = run,
+	.preview = preview,
 };

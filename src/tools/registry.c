@@ -62,6 +62,17 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 	return rc < 0 ? rc : t->run(&env, object, a, out, &limit, e);
 }
 
+static str preview(const struct tool_source *self, const struct tool_spec *spec, str args,
+		   size_t max, struct arena *a)
+{
+	const struct tool *t = spec->impl;
+	struct json *object;
+
+	if (!t->preview || args.n > OBJECT_MAX || json_read(&object, a, args, NULL) < 0)
+		return S("");
+	return t->preview(self->arg, object, max, a);
+}
+
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env)
 {
 	/* Sources are read-only to their users; so is what arg points to. */
@@ -74,6 +85,7 @@ void tools_builtin_source(struct tool_source *out, const struct tool_env *env)
 		.name = "builtin",
 		.list = list,
 		.call = call,
+		.preview = preview,
 		.arg = arg.out,
 	};
 }

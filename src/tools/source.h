@@ -66,6 +66,11 @@ struct tool_source {
 	int (*call)(const struct tool_source *self, const struct tool_spec *spec, str args,
 		    const struct tool_ctx *ctx, struct arena *a, struct tool_result *out,
 		    const struct cancel *c, struct err *e);
+	/* All that a person has to see of a call before a yes, in place of its arguments: what
+	 * it would change, in max bytes where that can be done.  "": the arguments.  It may hold
+	 * anything.  NULL: always the arguments. */
+	str (*preview)(const struct tool_source *self, const struct tool_spec *spec, str args,
+		       size_t max, struct arena *a);
 	void *arg;
 };
 

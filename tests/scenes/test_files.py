@@ -128,3 +128,49 @@ def test_an_edit_shows_what_it_changed_and_keeps_line_ends(gantry, model, box):
     assert "-two\n+2\n+II\n" in edited and "not in a.txt" in wrong
     assert (box / "a.txt").read_bytes() == b"one\r\n2\r\nII\r\nthree\r\n"
     assert len(gantry.sql("select 1 from tool_calls where name = 'edit_file'")) == 2
+
+
+HOSTILE = "2\x1b[2J\u202eII\n"
+
+
+def test_at_a_terminal_a_person_sees_what_an_edit_would_change(gantry, model, box):
+    gantry.set(GANTRY_POLICY_RULES="[{tool: edit_file, action: ask}]")
+    new = HOSTILE + "".join("line %d\n" % i for i in range(30))
+    (box / "a.txt").write_text("one\ntwo\nthree\n")
+    model.reply(calls=[call("edit_file", path="a.txt", old_string="two\n", new_string=new)])
+    model.reply("done")
+    t = gantry.terminal("chat", rows=60)
+    t.see(">")
+    t.keys("go\r")
+    t.see(r"Allow it.*\? \[y/N\]")
+    shown = t.screen.text
+    assert "--- a.txt" in shown and " one\n" in shown and "-two\n" in shown and "+2\\x1b[2J\\u202eII\n" in shown
+    assert all("+line %d\n" % i in shown for i in range(30)) and "old_string" not in shown
+    assert (box / "a.txt").read_text() == "one\ntwo\nthree\n"
+    t.keys("y\r")
+    t.see("done")
+    assert (box / "a.txt").read_text() == "one\n" + new + "three\n"
+    t.keys("/quit\r")
+    t.wait(20, code=0)
+
+
+@pytest.mark.parametrize("lines, messages", [(30, 1), (1000, 4), (3000, 2)])
+def test_on_telegram_all_of_an_edit_is_read_before_its_buttons(bot, gantry, model, box, lines, messages):
+    """In one message, in several, or as a file; only the last has buttons."""
+    new = HOSTILE + "".join("line %d\n" % i for i in range(lines))
+    gantry.set(GANTRY_POLICY_RULES="[{tool: edit_file, action: ask}]")
+    (box / "a.txt").write_text("one\ntwo\nthree\n")
+    model.reply(calls=[call("edit_file", path="a.txt", old_string="two\n", new_string=new)])
+    model.reply("finished")
+    bot.run()
+    bot.say("go")
+    prompt = bot.wait_text("May I run")
+    ours = [m for m in bot.messages() if m.text != "go"]
+    assert len(ours) >= messages and prompt is ours[-1] and not any(m.buttons for m in ours[:-1])
+    files = [bot.files[m.document["file_id"]]["data"].decode() for m in ours if m.document]
+    shown = "\n".join([m.text or "" for m in ours] + files)
+    assert "--- a.txt" in shown and "-two" in shown and "+2\\x1b[2J\\u202eII" in shown and "old_string" not in shown
+    assert "\x1b" not in shown and all("+line %d\n" % i in shown + "\n" for i in range(lines))
+    bot.press(prompt, "Yes")
+    bot.wait_text("^finished$")
+    assert (box / "a.txt").read_bytes().decode() == "one\n" + new + "three\n"

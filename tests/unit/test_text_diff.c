@@ -59,7 +59,7 @@ static void changes_are_shown_with_the_lines_around_them(void **state)
 
 		if (rows[i].now)
 			assert_string_equal(diff_apply(&a, text, v, n, with).p, rows[i].now);
-		assert_string_equal(diff_show(&a, text, v, n, with, 4096, &cut).p,
+		assert_string_equal(diff_show(&a, text, v, n, with, false, 4096, &cut).p,
 				    rows[i].diff);
 		assert_false(cut);
 	}
@@ -71,7 +71,7 @@ static void a_long_diff_is_cut_and_says_so(void **state)
 	struct stretch v[8];
 	bool cut = false;
 	str text = str_of(rows[6].text);
-	str diff = diff_show(&a, text, v, places(text, S("x"), v), S("y"), 40, &cut);
+	str diff = diff_show(&a, text, v, places(text, S("x"), v), S("y"), false, 40, &cut);
 
 	assert_true(cut);
 	assert_true(diff.n <= 40);

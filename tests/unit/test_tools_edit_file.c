@@ -202,12 +202,106 @@ static void sizes_and_kinds_have_limits(void **state)
 	down(&p);
 }
 
+/* What is shown of a call that is asked about; NULL: it is refused as too long. */
+static const char *shown(struct place *p, const char *args, size_t max)
+{
+	struct call call = { .requested = S("edit_file"), .args = str_of(args) };
+	const struct tool_spec *spec = tools_admit(p->tools, &p->set, &call, &p->a);
+	struct approval_ask ask;
+
+	assert_non_null(spec);
+	call.state = CALL_PLANNED;
+	if (!tools_question(p->tools, spec, &call, max, &p->a, &ask))
+		return NULL;
+	assert_true(ask.display.n <= max);
+	return arena_cstr(&p->a, ask.display);
+}
+
+#define EDIT(old, new) "{\"path\":\"f\",\"old_string\":\"" old "\",\"new_string\":\"" new "\""
+#define HEAD "--- f\n+++ f\n"
+
+static const struct {
+	str content;
+	const char *args, *shown;
+} asked[] = {
+	{ S("a\nb\nc\n"), EDIT("b", "x") "}",
+	  HEAD "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n(1 place)" },
+	{ S("b\nb\n"), EDIT("b", "x") ",\"replace_all\":true}",
+	  HEAD "@@ -1,2 +1,2 @@\n-b\n+x\n-b\n+x\n(2 places)" },
+	/* What would not work is told, with what was wanted. */
+	{ S("b\nb\n"), EDIT("b", "x") "}",
+	  HEAD
+	  "@@ -1,1 +1,1 @@\n-b\n\\ No newline at end of file\n+x\n\\ No newline at end of "
+	  "file\n(it will fail: old_string is 2 times in f; give more of the text around it, "
+	  "or set replace_all)" },
+	{ S("c\n"), EDIT("b\\n", "") ",\"replace_all\":true}",
+	  HEAD
+	  "@@ -1,1 +1,0 @@\n-b\n(it will fail: old_string is not in f; read the file and copy "
+	  "the text exactly, white space too; every place)" },
+	{ S("x"), "{\"path\":\"gone\\n+x\",\"old_string\":\"b\\n\",\"new_string\":\"c\\n\"}",
+	  "--- gone\\n+x\n+++ gone\\n+x\n@@ -1,1 +1,1 @@\n-b\n+c\n(it will fail: cannot open "
+	  "it: No such file or directory)" },
+	/* Whatever moves the cursor or turns the direction is spelt out; so are line ends that
+	 * are not those of the file. */
+	{ S("b\n"), EDIT("b", "\\u001b[2J\\u202ex\\u200f\\r") "}",
+	  HEAD "@@ -1,1 +1,1 @@\n-b\n+\\x1b[2J\\u202ex\\u200f\\x0d\n(1 place)" },
+	{ S("b\r\nc\r\n"), EDIT("b\\nc", "x\\ny") "}",
+	  HEAD "@@ -1,2 +1,2 @@\n-b\n-c\n+x\n+y\n(1 place)" },
+	{ S("b\n"), EDIT("b\\n", "b") "}",
+	  HEAD "@@ -1,1 +1,1 @@\n-b\n+b\n\\ No newline at end of file\n(1 place)" },
+	/* Secrets are not shown, also those of the file. */
+	{ S("password=hunter2hunter2\nb\n"), EDIT("b", "c") "}",
+	  HEAD "@@ -1,2 +1,2 @@\n password=[REDACTED]\n-b\n+c\n(1 place)" },
+	/* Arguments that are none are shown as they are. */
+	{ S("b\n"), EDIT("b", "b") "}", EDIT("b", "b") "}" },
+	{ S("b\n"), EDIT("b", "c") ",\"mode\":1}", EDIT("b", "c") ",\"mode\":1}" },
+};
+
+static void a_person_sees_what_would_change(void **state)
+{
+	for (size_t i = 0; i < COUNT(asked); i++) {
+		struct place p;
+		up(&p);
+		put(&p, "ws/f", asked[i].content);
+		assert_string_equal(shown(&p, asked[i].args, 3500), asked[i].shown);
+		assert_true(str_eq(get(&p, "ws/f"), asked[i].content));
+		down(&p);
+	}
+}
+
+static void never_a_part_of_a_change_is_shown(void **state)
+{
+	struct place p;
+	struct buf text, args;
+
+	up(&p);
+	text = buf_in(&p.a, 1000);
+	args = buf_in(&p.a, 1000);
+	for (int i = 0; i < 40; i++)
+		buf_fmt(&text, "b %d\n", i);
+	put(&p, "ws/f", buf_str(&text));
+	/* Too many places to show each: then what is replaced by what, and how often. */
+	assert_string_equal(shown(&p, EDIT("b", "x") ",\"replace_all\":true}", 400),
+			    HEAD "@@ -1,1 +1,1 @@\n-b\n\\ No newline at end of file\n+x\n\\ No "
+				 "newline at end of file\n(40 places)");
+	buf_add(&args, S(EDIT("b", "")));
+	args.n -= 1;
+	for (int i = 0; i < 200; i++)
+		buf_add(&args, S("y\\n"));
+	buf_add(&args, S("\",\"replace_all\":true}"));
+	assert_null(shown(&p, buf_str(&args).p, 400));
+	assert_non_null(shown(&p, buf_str(&args).p, 1000));
+	down(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_place_or_all_are_replaced),
 		cmocka_unit_test(what_is_refused_changes_nothing),
 		cmocka_unit_test(sizes_and_kinds_have_limits),
+		cmocka_unit_test(a_person_sees_what_would_change),
+		cmocka_unit_test(never_a_part_of_a_change_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
