@@ -13,6 +13,7 @@
 #include "os/proc.h"
 #include "os/thread.h"
 #include "os/wait.h"
+#include "tools/tools.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ static void fill_backlog(int port)
 }
 
 static const char *head; /* what the stalling server says first */
+static bool trickles; /* and then a byte now and then */
 
 static void *stall_main(void *arg)
 {
@@ -138,6 +140,8 @@ static void *stall_main(void *arg)
 			return NULL;
 		(void)!read(fd, request, sizeof request);
 		(void)!write(fd, head, strlen(head)); /* and not one byte more */
+		while (trickles && send(fd, "x", 1, MSG_NOSIGNAL) == 1)
+			(void)!wait_ms(2, NULL, NULL);
 	}
 }
 
@@ -162,6 +166,44 @@ static void bench_model(const char *where, str url)
 	http_pool_close(p.pool);
 }
 
+/* --- a page ----------------------------------------------------------------------------- */
+
+struct page {
+	struct tools *tools;
+	struct toolset set;
+	str url;
+};
+
+static int fetch(void *arg, const struct cancel *c)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct page *p = arg;
+	struct tool_ctx ctx = { 0 };
+	struct call call = { .requested = S("web_fetch") };
+	struct err e = { 0 };
+
+	call.args = arena_fmt(&a, "{\"url\":\"%.*s\"}", STRF(p->url));
+	const struct tool_spec *spec = tools_admit(p->tools, &p->set, &call, &a);
+	return spec ? tools_run(p->tools, spec, &call, &ctx, &a, c, &e) : E_NOENT;
+}
+
+static void bench_page(const char *where, str host)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct page p = { .url = arena_fmt(&a, "http://%.*s/", STRF(host)) };
+	const struct web_cfg web = { .enabled = true,
+				     .timeout_ms = 60000,
+				     .max_bytes = 1 << 20,
+				     .allow_hosts = { &host, 1 } };
+	struct err e = { 0 };
+
+	if (tools_open(&p.tools, &(struct tools_opt){ .web = &web }, &e) < 0)
+		abort();
+	tools_snapshot(p.tools, &a, &p.set);
+	measure(where, fetch, &p);
+	tools_close(p.tools);
+}
+
 static void bench_stalls(void)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -170,6 +212,7 @@ static void bench_stalls(void)
 
 	fill_backlog(port);
 	bench_model("connect", arena_fmt(&a, "http://127.0.0.1:%d/v1", port));
+	bench_page("web_connect", arena_fmt(&a, "127.0.0.1:%d", port));
 	close(fd);
 	fd = listener(&port, 64);
 	if (thread_start(&server, "stall", stall_main, &fd, NULL) < 0)
@@ -180,6 +223,12 @@ static void bench_stalls(void)
 	head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 	       "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n";
 	bench_model("mid_stream", url);
+	str host = arena_fmt(&a, "127.0.0.1:%d", port);
+	head = "";
+	bench_page("web_first_byte", host);
+	head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nsome text";
+	trickles = true;
+	bench_page("web_body", host);
 	(void)shutdown(fd, SHUT_RDWR);
 	thread_join(&server);
 	close(fd);
@@ -198,6 +247,7 @@ static void bench_dns(void)
 		return;
 	}
 	bench_model("dns", S("http://nobody.gantry.test/v1"));
+	bench_page("web_dns", S("nobody.gantry.test"));
 	close(fd);
 }
 

@@ -126,6 +126,25 @@ def test_a_command_can_start_below_the_working_directory(shell, cwd, below):
     assert body(shell("pwd -P", cwd=cwd)) == str((shell.work / below).resolve())
 
 
+@pytest.mark.parametrize("cwd, below", [("~/work", ""), ("~/work/sub", "sub"), ("~/work/sub/../sub/.", "sub"), ("sub", "sub"),
+                                        ("~", None), ("~/other", None), ("~/work/..", None), ("~/work/../other", None),
+                                        ("~user/work", None), ("../other", None), ("~/work/none", None)])
+def test_a_directory_may_be_named_from_home(gantry, shell, cwd, below):
+    """Where home holds the working directory; a redirection is judged from the same place."""
+    work = gantry.home / "work"
+    (work / "sub").mkdir(parents=True)
+    (gantry.home / "other").mkdir()
+    for d in (work, work / "sub", gantry.home, gantry.home / "other"):
+        (d / "run.sh").write_text("pwd -P")
+    out = gantry.run("tools", "call", "exec", json.dumps({"command": "bash run.sh >out; cat out", "cwd": cwd}),
+                     code=0 if below is not None else 1, GANTRY_AGENT_WORKSPACE=work,
+                     GANTRY_TOOLS_EXEC_ALLOW=r"^bash run\.sh$,^cat out$").out
+    if below is not None:
+        assert body(out) == str((work / below).resolve()) and (work / below / "out").exists()
+    else:
+        assert "exit_code" not in out and not list(gantry.home.rglob("out"))
+
+
 @pytest.mark.parametrize("cwd", ["..", "/", "~", "~/sub", "sub/../..", "link", "file", "missing"])
 def test_and_nowhere_else(gantry, shell, cwd):
     (shell.work / "sub").mkdir()

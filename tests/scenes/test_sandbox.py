@@ -369,26 +369,49 @@ def test_a_process_has_a_largest_memory(cell):
     assert "exit_code: 1" in out and "MemoryError" in out
 
 
-def test_a_command_that_fills_the_disk_is_ended_before_it_is_full(cell):
+@pytest.fixture
+def disk(cell):
+    """A small file system of its own."""
     disk = cell.g.dir / "disk"
     disk.mkdir()
     if not ROOT or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(disk)],
                                   stderr=subprocess.DEVNULL).returncode:
         pytest.skip("a small file system cannot be mounted here")
-    try:
-        cell.work = disk / "work"
-        cell.g.set(GANTRY_AGENT_WORKSPACE=cell.work)
-        cell.work.mkdir()
-        fill = ("head -c 12M /dev/zero >f0; for i in $(seq 1000); do head -c 64K /dev/zero >f$i || exit 3; "
-                "/bin/sleep 0.02; done; rm -f f*")
-        assert "exit_code: 3" in cell.exec(fill, "off")
-        subprocess.run("rm -f %s/f*" % cell.work, shell=True, check=True)
-        out = cell.exec(fill, code=1)
-        assert "killed because it filled the disk" in out
-        s = os.statvfs(disk)
-        assert s.f_bavail > 0, "nothing is left for the journal"
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+FILL = ("head -c 12M /dev/zero >f0; for i in $(seq 1000); do head -c 64K /dev/zero >f$i || exit 3; "
+        "/bin/sleep 0.02; done; rm -f f*")
+
+
+def test_a_command_that_fills_the_disk_is_ended_before_it_is_full(cell, disk):
+    cell.work = disk / "work"
+    cell.g.set(GANTRY_AGENT_WORKSPACE=cell.work)
+    cell.work.mkdir()
+    assert "exit_code: 3" in cell.exec(FILL, "off")
+    subprocess.run("rm -f %s/f*" % cell.work, shell=True, check=True)
+    out = cell.exec(FILL, code=1)
+    assert "killed because it filled the disk" in out
+    assert os.statvfs(disk).f_bavail > 0, "nothing is left for the journal"
+
+
+@landlock
+def test_the_temporary_directory_may_lie_on_another_file_system(cell, disk):
+    """It is private and goes there too, and what fills it is ended."""
+    tmp = disk / "tmp"
+    tmp.mkdir(mode=0o1777)
+    own(tmp)
+    free = os.statvfs(disk).f_bavail
+    out = cell.exec("""set -e
+        test $(stat -c %d .) != $(stat -c %d $TMPDIR)
+        echo x >$TMPDIR/f; mv $TMPDIR/f f; cat f; mkdir -p $TMPDIR/d/e; cp f $TMPDIR/d/e/; chmod 0 $TMPDIR/d
+        echo $TMPDIR; ! touch $TMPDIR/../other""", TMPDIR=tmp)
+    assert "exit_code: 0" in out and "%s/gantry-" % tmp in out, out
+    assert os.listdir(tmp) == [] and (cell.work / "f").read_text() == "x\n"
+    out = cell.exec("cd $TMPDIR; " + FILL, code=1, TMPDIR=tmp)
+    assert "killed because it filled the disk" in out, out
+    assert os.listdir(tmp) == [] and os.statvfs(disk).f_bavail == free
 
 
 # --- what outlives its command ---------------------------------------------------------------

@@ -1,17 +1,21 @@
 """web_fetch: pages of the public web and of listed hosts, and nothing else, whatever a page or a name server says."""
 
+import contextlib
 import http.server
 import json
 import os
+import socket
 import subprocess
 import threading
 import zlib
+from threading import Event
 
 import pytest
 
 from fakes.model import call
 from harness.fixtures import FAKES, PYTHON, binary
 from harness.process import Proc
+from harness.watch import limit, wait_files
 
 PAGES = {
     "/": ("text/html; charset=utf-8",
@@ -149,3 +153,97 @@ def test_a_public_page_leads_nobody_inside(gantry):
                         "http://public.test/to-local")
     assert all("which is not allowed" in t for t in texts), texts
     assert hits == {"93.184.216.34": 3, "10.0.0.5": 0, "127.0.0.1": 0}
+
+
+class Silent(threading.Thread):
+    """A server that says `head`, then one byte of a body now and then, for ever; .reached when somebody waits for it."""
+
+    def __init__(self, head=b"", trickle=False):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=8)
+        self.port, self.head, self.trickle, self.reached, self.left = self.listener.getsockname()[1], head, trickle, Event(), Event()
+
+    def run(self):
+        try:
+            conn, _ = self.listener.accept()
+        except OSError:
+            return
+        with conn:
+            conn.recv(65536)
+            conn.sendall(self.head)
+            self.reached.set()
+            conn.settimeout(0.005)
+            while True:
+                try:
+                    if conn.recv(1) == b"":
+                        break
+                except TimeoutError:
+                    try:
+                        conn.sendall(b"x" if self.trickle else b"")
+                    except OSError:
+                        break
+                except OSError:
+                    break
+        self.left.set()
+
+
+@pytest.fixture
+def stopped(gantry, model):
+    """A page that never comes, /stop once somebody waits for it, and the session goes on."""
+    def run(host, reached):
+        gantry.set(TOOLS="web", GANTRY_TOOLS_WEB_FETCH_ALLOW_HOSTS=host, GANTRY_TOOLS_WEB_FETCH_TIMEOUT="10m")
+        model.reply(calls=[call("web_fetch", url="http://%s/" % host)])
+        model.reply("next")
+        d = gantry.daemon()
+        d.err.wait("ready")
+        d.send("go")
+        reached(d)
+        d.send("/stop\nand now")
+        d.out.wait("next\n")
+        d.finish()
+        assert "interrupted" in json.dumps(model.last.messages) or "stopped" in json.dumps(model.last.messages)
+        (row,) = gantry.sql("select state, duration_ms from tool_calls")
+        assert row["state"] == "canceled"
+    return run
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\nsome text\n"
+
+
+@pytest.mark.parametrize("head, trickle", [(b"", False), (HEAD[:20], False), (HEAD, False), (HEAD, True)],
+                         ids=["first byte", "headers", "body", "trickle"])
+def test_stop_ends_the_wait_for_a_page(stopped, head, trickle):
+    site = Silent(head, trickle)
+    site.start()
+    stopped("127.0.0.1:%d" % site.port, lambda d: site.reached.wait(limit(20)))
+    assert site.reached.is_set() and site.left.wait(limit(20))
+    site.listener.close()
+
+
+def test_stop_ends_the_wait_for_a_connection(gantry, stopped):
+    """Its queue is full and nobody takes from it."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as held:
+        for _ in range(4):
+            s = held.enter_context(socket.socket())
+            s.setblocking(False)
+            s.connect_ex(listener.getsockname())
+        port = listener.getsockname()[1]
+        stopped("127.0.0.1:%d" % port, lambda d: wait_files(
+            gantry.data, lambda: gantry.sql("select 1 from tool_calls where state = 'running'"), "the call"))
+
+
+def test_stop_ends_the_wait_for_a_name(gantry, stopped):
+    """The name server says nothing."""
+    address = "127.%d.%d.%d" % tuple(os.getpid() >> s & 127 | 1 for s in (14, 7, 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        try:
+            server.bind((address, 53))
+        except OSError:
+            pytest.skip("this machine gives no port 53")
+        conf = gantry.dir / "resolv.conf"
+        conf.write_text("nameserver %s\n" % address)
+        gantry.prefix = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(conf)]
+        if subprocess.run([*gantry.prefix, "true"], capture_output=True).returncode != 0:
+            pytest.skip("this machine gives no mount namespace")
+        server.settimeout(limit(20))
+        stopped("nobody.test", lambda d: server.recv(512))
