@@ -28,7 +28,39 @@ static const struct doctor_row {
 	int limit_s;
 	bool network; /* asks somebody else: not with --offline */
 } rows[] = {
+	{ "storage", doctor_storage, 5, false },
+	{ "disk", doctor_disk, 5, false },
+	{ "fsync", doctor_sync, 20, false },
+	{ "database", doctor_database, 15, false },
+	{ "integrity", doctor_integrity, 60, false },
+	{ "memory", doctor_memory, 60, false },
+	{ "daemon", doctor_daemon, 15, false },
+	{ "permissions", doctor_permissions, 5, false },
 	{ "workspace", doctor_workspace, 5, false },
+	{ "roots", doctor_roots, 5, false },
+	{ "prompts", doctor_prompts, 5, false },
+	{ "cwd", doctor_cwd, 5, false },
+	{ "shell", doctor_shell, 5, false },
+	{ "deny", doctor_deny, 5, false },
+	{ "mode", doctor_mode, 5, false },
+	{ "sandbox", doctor_sandbox, 5, false },
+	{ "network", doctor_network, 20, true },
+	{ "clock", doctor_clock, 5, true },
+	{ "key", doctor_key, 5, false },
+	{ "model", doctor_model, 5, true },
+	{ "answer", doctor_answer, 35, true },
+	{ "stream", doctor_stream, 35, true },
+	{ "tools", doctor_calls, 35, true },
+	{ "usage", doctor_usage, 5, true },
+	{ "vision", doctor_vision, 35, true },
+	{ "token", doctor_token, 5, false },
+	{ "telegram", doctor_bot, 20, true },
+	{ "webhook", doctor_webhook, 20, true },
+	{ "allow-list", doctor_allowed, 5, false },
+	{ "servers", doctor_servers, 90, false },
+	{ "destructive", doctor_destructive, 5, false },
+	{ "zone", doctor_zone, 5, false },
+	{ "schedules", doctor_schedules, 10, false },
 };
 
 /* --- what was found ------------------------------------------------------------------- */
@@ -229,7 +261,8 @@ int doctor_main(struct cli *cli, const struct doctor_opt *opt)
 			    .a = cli->a,
 			    .offline = opt->offline,
 			    .fix = opt->fix,
-			    .json = opt->json };
+			    .json = opt->json,
+			    .usage = { -1, -1, -1 } };
 	struct ears ears = { .signals = -1, .quit = { .fd = -1 } };
 	struct config *cfg = NULL;
 	struct err e = { 0 };

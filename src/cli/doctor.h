@@ -9,6 +9,8 @@
 #define CLI_DOCTOR_H
 
 #include "cli/cli.h"
+#include "mcp/host.h"
+#include "model/model.h"
 #include "os/http.h"
 #include "store/store.h"
 
@@ -24,8 +26,14 @@ struct doctor {
 	struct store *store; /* for reading; NULL: there is none, or it cannot be read */
 	/* What an earlier row found, for those that come after it. */
 	bool held; /* a daemon runs */
-	bool reachable; /* the model's endpoint answers, and takes the key */
-	bool telegram; /* the bot answers */
+	bool reachable; /* the model's endpoint answers ... */
+	bool refused; /* ... and refuses the key, or a plain question */
+	bool asked; /* the plain question was asked */
+	bool bot; /* the Telegram bot answers */
+	struct http_resp models; /* what GET <base>/models gave */
+	int64_t date_at_ms, date_local_ms; /* its Date, and when that came; 0 none */
+	struct model_usage usage; /* of the first answers */
+	const struct mcp_catalog *catalog; /* NULL: not known */
 	/* Private to doctor.c. */
 	const char *row;
 	int64_t since_ms;
@@ -37,7 +45,47 @@ struct doctor {
 void doctor_say(struct doctor *d, enum doctor_status s, const char *advice, const char *fmt,
 		...) PRINTF(4, 5);
 
-/* The rows, in the files named after them. */
+/* The rows. */
+/* doctor_files.c */
+void doctor_permissions(struct doctor *d);
 void doctor_workspace(struct doctor *d);
+void doctor_roots(struct doctor *d);
+void doctor_prompts(struct doctor *d);
+/* doctor_mcp.c */
+void doctor_destructive(struct doctor *d);
+void doctor_servers(struct doctor *d);
+/* doctor_model.c */
+void doctor_answer(struct doctor *d);
+void doctor_stream(struct doctor *d);
+void doctor_calls(struct doctor *d);
+void doctor_usage(struct doctor *d);
+void doctor_vision(struct doctor *d);
+/* doctor_net.c */
+void doctor_network(struct doctor *d);
+void doctor_key(struct doctor *d);
+void doctor_model(struct doctor *d);
+/* doctor_store.c */
+void doctor_storage(struct doctor *d);
+void doctor_disk(struct doctor *d);
+void doctor_sync(struct doctor *d);
+void doctor_database(struct doctor *d);
+void doctor_integrity(struct doctor *d);
+void doctor_memory(struct doctor *d);
+void doctor_daemon(struct doctor *d);
+/* doctor_telegram.c */
+void doctor_token(struct doctor *d);
+void doctor_bot(struct doctor *d);
+void doctor_webhook(struct doctor *d);
+void doctor_allowed(struct doctor *d);
+/* doctor_time.c */
+void doctor_clock(struct doctor *d);
+void doctor_zone(struct doctor *d);
+void doctor_schedules(struct doctor *d);
+/* doctor_tools.c */
+void doctor_cwd(struct doctor *d);
+void doctor_shell(struct doctor *d);
+void doctor_deny(struct doctor *d);
+void doctor_mode(struct doctor *d);
+void doctor_sandbox(struct doctor *d);
 
 #endif

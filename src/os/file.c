@@ -308,6 +308,48 @@ bool disk_room(const char *path, int64_t *left, int64_t *size)
 	return *size > 0;
 }
 
+#define SYNC_TRIES 5
+#define SYNC_BYTES 4096
+
+/* A file of dir that has no name; where the file system cannot do that, one that had a name for a
+ * moment. */
+static int nameless(const char *dir, struct err *e)
+{
+	char path[PATH_MAX];
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
+		return fd >= 0 ? fd : err_sys(e, "%s: make a file", dir);
+	(void)snprintf(path, sizeof path, "%s/.gantry-XXXXXX", dir);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "%s: make a file", dir);
+	(void)unlink(path);
+	return fd;
+}
+
+int disk_sync_time(const char *dir, int64_t *us, struct err *e)
+{
+	static const char bytes[SYNC_BYTES];
+	int64_t took[SYNC_TRIES];
+	SCOPED(fd_drop) int fd = nameless(dir, e);
+
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < SYNC_TRIES; i++) {
+		int64_t began = clock_mono_us(), ms;
+		if (write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || fsync(fd) < 0)
+			return err_sys(e, "%s: write and fsync", dir);
+		ms = clock_mono_us() - began;
+		size_t k = i;
+		for (; k && took[k - 1] > ms; k--)
+			took[k] = took[k - 1];
+		took[k] = ms;
+	}
+	*us = took[SYNC_TRIES / 2];
+	return OK;
+}
+
 int fd_write_all(int fd, str s, const struct cancel *c, struct err *e)
 {
 	int flags = fcntl(fd, F_GETFL);

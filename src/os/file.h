@@ -46,6 +46,11 @@ int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max
 /* Bytes that are free for us on the file system of path, and its size; false: unknown. */
 bool disk_room(const char *path, int64_t *left, int64_t *size);
 
+/* How long it takes, in microseconds, until a few KiB written in the directory dir are on the disk:
+ * the middle of some tries, through a file without a name that is gone afterwards.  E_FULL, E_DENIED,
+ * E_IO. */
+int disk_sync_time(const char *dir, int64_t *us, struct err *e) MUSTUSE;
+
 /* Write all bytes, waiting under c for room. */
 int fd_write_all(int fd, str s, const struct cancel *c, struct err *e) MUSTUSE;
 
