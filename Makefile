@@ -75,7 +75,7 @@ $(error LIBC=$(LIBC) is not known: use musl, or leave it out for the machine's o
 endif
 
 # Asked for once, and only when something is compiled: `make help` works on a bare machine.
-packages := libcurl sqlite3 jansson yaml-0.1 libpcre2-8 md4c gumbo
+packages := libcurl openssl sqlite3 jansson yaml-0.1 libpcre2-8 md4c gumbo
 once = $(eval $(1) := $(shell $(2)))$($(1))
 pkg_cflags = $(call once,pkg_cflags,pkg-config --cflags $(packages))
 pkg_libs = $(call once,pkg_libs,pkg-config --libs $(packages); echo -lm)

@@ -263,13 +263,16 @@ static void set_security(CURL *c, const struct http_opt *o, bool tls)
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	curl_easy_setopt(c, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	/* A CA directory would switch libcurl's cache of parsed certificates off. */
+	if (!*o->ca_file)
+		return; /* libcurl knows a place of its own */
+	/* Ours alone, and nothing that libcurl would parse beforehand. */
 	curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
 	curl_easy_setopt(c, CURLOPT_PROXY_CAPATH, NULL);
-	if (*o->ca_file) {
-		curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file);
-		curl_easy_setopt(c, CURLOPT_PROXY_CAINFO, o->ca_file);
-	}
+	curl_easy_setopt(c, CURLOPT_CAINFO, NULL);
+	curl_easy_setopt(c, CURLOPT_PROXY_CAINFO, NULL);
+	curl_easy_setopt(c, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	curl_easy_setopt(c, CURLOPT_SSL_CTX_FUNCTION, http_trust);
+	curl_easy_setopt(c, CURLOPT_SSL_CTX_DATA, o->ca_file);
 }
 
 static void set_request(CURL *c, struct transfer *t)

@@ -1,5 +1,5 @@
 /*
- * os/http_handle: what http.c and http_pool.c share.  For these two files only.
+ * os/http_handle: what http.c, http_ca.c and http_pool.c share.  For these files only.
  */
 #ifndef OS_HTTP_HANDLE_H
 #define OS_HTTP_HANDLE_H
@@ -18,5 +18,9 @@ struct http {
 
 /* The pool's own copy; every text is set, "" for none. */
 const struct http_opt *http_options(const struct http *h);
+
+/* A CURLOPT_SSL_CTX_FUNCTION: trust what stands in the bundle ca_file (a const char *), which has to
+ * outlive the connection; it is read when a certificate is to be checked. */
+CURLcode http_trust(CURL *easy, void *ssl_ctx, void *ca_file);
 
 #endif
