@@ -192,9 +192,9 @@ remember = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ |
 .PHONY: always
 always:
 $(OUT)/compile.flags: always | deps-build
-	$(call remember,$(compiler) $(cflags))
+	$(call remember,$(compiler) $(rig) $(cflags))
 $(OUT)/link.flags: always | deps-build
-	$(call remember,$(compiler) $(ldflags) $(pkg_libs))
+	$(call remember,$(compiler) $(rig) $(ldflags) $(pkg_libs))
 $(OUT)/sources.list: always
 	$(call remember,$(objects))
 $(OUT)/version.flags: always

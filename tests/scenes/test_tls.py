@@ -66,3 +66,27 @@ def test_tls_before_1_2_is_refused(gantry, model, front, certificates):
                     SSL_CERT_FILE=str(certificates["ours"][0]))
     assert "TLS" in r.out + r.err
     assert not model.requests
+
+
+def test_of_two_authorities_with_one_name_the_right_one_is_found(gantry, model, front, certificates, tmp_path):
+    rival = certificate(tmp_path, "ours", "IP:127.0.0.1")[0].read_bytes()
+    right = certificates["ours"][0].read_bytes()
+    bundle = tmp_path / "bundle.pem"
+    model.reply("Hello")
+    for text, answer in ((b"words before\n" + rival + right, True), (right + b"\n" + rival, True), (rival, False)):
+        bundle.write_bytes(text)
+        model.reply("Hello")
+        r = gantry.talk("hi", LLM_BASE_URL=front("ours").url, SSL_CERT_FILE=str(bundle))
+        assert (r.out == "Hello\n") == answer
+        assert answer or "certificate" in r.out + r.err
+
+
+@pytest.mark.parametrize("text", [None, "", "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n"],
+                         ids=["missing", "empty", "nonsense"])
+def test_a_bundle_that_holds_nothing_is_said(gantry, model, front, tmp_path, text):
+    bundle = tmp_path / "bundle.pem"
+    if text is not None:
+        bundle.write_text(text)
+    r = gantry.talk("hi", LLM_BASE_URL=front("ours").url, SSL_CERT_FILE=str(bundle))
+    assert "CA file" in r.out + r.err or "certificate" in r.out + r.err
+    assert not model.requests

@@ -25,7 +25,7 @@ SCENES = pathlib.Path(__file__).resolve().parents[1] / "scenes"
 sys.path.insert(0, str(SCENES))
 
 from fakes.model import Model, call  # noqa: E402
-from test_tls import Front, certificate  # noqa: E402
+from harness.tls import Front, certificate  # noqa: E402
 
 NAME = b"\x05model\x04test\x00"
 PORT = 8443
