@@ -13,9 +13,11 @@
 #include "store/watch.h"
 #include "tools/job_words.h"
 
+#include <string.h>
+
 #define DUE_MAX 256
-#define LATE_PER_LOOK 5 /* what has waited can wait a little longer: not all at once */
 #define LATE_MS 120000
+#define LATE_WAITING 8 /* rows of late jobs that wait for a worker at a time */
 #define SET_BACK_MS 1000
 #define ZONES_EVERY_MS (10 * 60000)
 #define FIRST_SLACK_MS (12 * 60 * 60000)
@@ -202,16 +204,18 @@ static int look_at_zones(struct engine *g, struct jobs *j, const struct cancel *
 
 /* --- ends ------------------------------------------------------------------------------------------ */
 
-static int settle(struct engine *g, const struct cancel *c, struct err *e)
+/* *all: nothing is left to settle. */
+static int settle(struct engine *g, bool *all, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct zones v = { .a = &a };
 	struct job_run *list;
-	size_t n;
+	size_t n = 0;
 	bool told = false;
 	int rc = store_job_unsettled(g->store, DUE_MAX, &a, &list, &n, e);
 
+	*all = n < DUE_MAX;
 	if (rc < 0 || n == 0 || (rc = store_begin(&tx, g->store, c, e)) < 0)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
@@ -246,12 +250,14 @@ static void log_skips(const struct job *job, const struct plan *p)
 
 struct look {
 	struct engine *g;
-	const struct jobs *j;
+	struct jobs *j;
 	struct zones zones;
-	int64_t now;
-	int late; /* late runs begun in this look */
+	struct map chats; /* of late jobs: has a row of a job waiting */
+	int64_t now, waiting; /* rows of jobs that wait, -1: not counted yet */
+	size_t carried; /* jobs that were moved on */
 	bool put_off, fired;
 	bool zoneless; /* the zone of one could not be read */
+	bool passed_by; /* and one more such zone is left out from now on */
 };
 
 /* It will never be readable: it is over, and its chat is told. */
@@ -266,15 +272,48 @@ static int give_up(struct look *l, struct tx *tx, const struct job *job, const c
 	return store_job_break(tx, job, error, job_broken(job, error, a), e);
 }
 
-/* The jobs of a zone that cannot be read now (its files are being replaced) stay due. */
+/* The jobs of a zone that cannot be read now (its files are being replaced) stay due, and when
+ * there are very many of them are not in the way of others. */
 static void put_off_zone(struct look *l, const struct job *job)
 {
-	if (!l->zoneless && !l->j->zoneless)
+	struct jobs *j = l->j;
+	size_t at = strlen(j->passed_by);
+
+	if (!l->zoneless && !j->zoneless)
 		log_warn("job.zone",
 			 "job=%lld zone=%.*s hint=\"it waits until its time zone "
 			 "can be read\"",
 			 (long long)job->id, STRF(log_q(l->zones.a, job->zone)));
 	l->zoneless = l->put_off = true;
+	str line = arena_fmt(l->zones.a, "%s%.*s\n", at ? "" : "\n", STRF(job->zone));
+	if (str_has(str_of(j->passed_by), arena_fmt(l->zones.a, "\n%.*s\n", STRF(job->zone))) ||
+	    line.n >= sizeof j->passed_by - at)
+		return;
+	memcpy(j->passed_by + at, line.p, line.n + 1);
+	l->passed_by = true;
+}
+
+/* May a late run begin?  One row of a chat and few in all wait for a worker at a time: whoever
+ * writes in between is not behind all that was missed.  The end of each turn looks again. */
+static int may_begin(struct look *l, const struct job *job, bool *may, struct err *e)
+{
+	static char has, none; /* values of the map */
+	struct arena *a = l->zones.a;
+	str chat = arena_fmt(a, "%.*s\n%.*s", STRF(job->channel), STRF(job->address));
+	const char *known = map_get(&l->chats, chat);
+	bool waits = false;
+	int rc = OK;
+
+	if (l->waiting < 0)
+		rc = store_job_waiting(l->g->store, LATE_WAITING, &l->waiting, e);
+	if (rc == OK && !known)
+		rc = store_job_chat_waits(l->g->store, job->channel, job->address, &waits, e);
+	if (rc < 0)
+		return rc;
+	*may = l->waiting < LATE_WAITING && (known ? known == &none : !waits);
+	l->waiting += *may;
+	(void)map_set(&l->chats, a, chat, *may || waits || known == &has ? &has : &none);
+	return OK;
 }
 
 static int carry_out(struct look *l, struct tx *tx, const struct job *job, struct err *e)
@@ -286,6 +325,7 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 	struct job_fire fire = { 0 };
 	struct err why = { 0 };
 	bool fired;
+	int rc = OK;
 
 	if (sched_load(&s, a, job->kind, job->expr, &why) < 0)
 		return give_up(l, tx, job, why.msg, e);
@@ -304,14 +344,18 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 					     .strict = !job->catch_up,
 					     .running = job->running });
 	/* Those that do not catch up would be too late for it. */
-	if (plan.run_at_ms && l->now - plan.run_at_ms > LATE_MS && l->late++ >= LATE_PER_LOOK &&
-	    job->catch_up) {
+	bool may = true;
+	if (plan.run_at_ms && l->now - plan.run_at_ms > LATE_MS && job->catch_up &&
+	    (rc = may_begin(l, job, &may, e)) < 0)
+		return rc;
+	if (!may) {
 		l->put_off = true;
 		return OK;
 	}
+	l->carried++;
 	if (plan.run_at_ms)
 		job_fire(&fire, job, z, plan.run_at_ms, l->now, a);
-	int rc = store_job_fire(tx, job, &plan, &fire, &fired, e);
+	rc = store_job_fire(tx, job, &plan, &fire, &fired, e);
 	if (rc < 0)
 		return rc;
 	l->fired |= fired;
@@ -322,31 +366,65 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 	return OK;
 }
 
-/* Those on time first: the late ones, of which few begin in a look, are not in their way. */
-static int start_due(struct engine *g, struct jobs *j, int64_t now, bool *put_off,
+/* What a look leaves. */
+struct left {
+	bool more; /* a further look at once has something to do */
+	bool put_off; /* jobs that are due wait for a worker, or for their zone */
+};
+
+/* Those on time; then the late ones, which wait the longest first; and where these are very
+ * many, the first of each chat, so that none waits for another's. */
+enum { ON_TIME, LATE, FIRSTS, LISTS };
+
+static int read_due(const struct look *l, struct job **list, size_t *n, struct err *e)
+{
+	struct store *st = l->g->store;
+	struct arena *a = l->zones.a;
+	struct job_due q = { .after_ms = l->now - LATE_MS,
+			     .until_ms = l->now,
+			     .not_zones = str_of(l->j->passed_by),
+			     .limit = DUE_MAX };
+	int rc = store_job_due(st, &q, a, &list[ON_TIME], &n[ON_TIME], e);
+
+	q.after_ms = 0;
+	q.until_ms = l->now - LATE_MS;
+	if (rc == OK)
+		rc = store_job_due(st, &q, a, &list[LATE], &n[LATE], e);
+	q.firsts = true;
+	if (rc == OK && n[LATE] == DUE_MAX)
+		rc = store_job_due(st, &q, a, &list[FIRSTS], &n[FIRSTS], e);
+	return rc;
+}
+
+static int start_due(struct engine *g, struct jobs *j, int64_t now, struct left *left,
 		     const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	struct look l = { .g = g, .j = j, .zones = { .a = &a }, .now = now };
-	struct job *list[2];
-	size_t n[2];
-	int rc = store_job_due(g->store, now - LATE_MS, now, DUE_MAX, &a, &list[0], &n[0], e);
+	struct look l = { .g = g, .j = j, .zones = { .a = &a }, .now = now, .waiting = -1 };
+	struct job *list[LISTS];
+	size_t n[LISTS] = { 0 };
+	int rc = read_due(&l, list, n, e);
 
-	if (rc == OK)
-		rc = store_job_due(g->store, 0, now - LATE_MS, DUE_MAX, &a, &list[1], &n[1], e);
-	if (rc < 0 || n[0] + n[1] == 0 || (rc = store_begin(&tx, g->store, c, e)) < 0)
+	if (rc == OK && n[ON_TIME] + n[LATE] > 0)
+		rc = store_begin(&tx, g->store, c, e);
+	for (size_t k = 0; rc == OK && k < LISTS; k++)
+		for (size_t i = 0; rc == OK && i < n[k]; i++)
+			rc = carry_out(&l, &tx, &list[k][i], e);
+	if (rc == OK && n[ON_TIME] + n[LATE] > 0)
+		rc = store_commit(&tx, e);
+	if (rc < 0)
 		return rc;
-	for (size_t k = 0; k < COUNT(list); k++)
-		for (size_t i = 0; i < n[k]; i++)
-			if ((rc = carry_out(&l, &tx, &list[k][i], e)) < 0)
-				return rc;
-	rc = store_commit(&tx, e);
-	if (rc == OK && l.fired)
+	if (l.fired)
 		bell_ring(&g->inbox);
-	j->zoneless = l.zoneless;
-	*put_off = l.put_off && n[0] < DUE_MAX;
-	return rc;
+	bool full = n[ON_TIME] == DUE_MAX || n[LATE] == DUE_MAX;
+	left->more = full && (l.carried > 0 || l.passed_by);
+	left->put_off = l.put_off || j->passed_by[0];
+	if (!left->more) {
+		j->zoneless = left->put_off && (l.zoneless || j->passed_by[0]);
+		j->passed_by[0] = '\0'; /* perhaps they can be read the next time */
+	}
+	return OK;
 }
 
 /* A row that a command put in (gantry cron run) rang no bell here. */
@@ -364,7 +442,8 @@ int jobs_tick(struct engine *g, struct jobs *j, const struct cancel *c, int64_t 
 	      struct err *e)
 {
 	int64_t now = clock_now_ms(), tick = g->cfg->cron.tick_s * 1000, at = 0;
-	bool put_off = false;
+	struct left left = { 0 };
+	bool settled = false;
 	int rc = OK;
 
 	if (!j->up_since_ms)
@@ -378,9 +457,12 @@ int jobs_tick(struct engine *g, struct jobs *j, const struct cancel *c, int64_t 
 	j->seen_ms = now;
 	if (clock_mono_ms() >= j->zones_at_ms && (rc = look_at_zones(g, j, c, e)) < 0)
 		return rc;
-	if ((rc = settle(g, c, e)) < 0 || (rc = start_due(g, j, now, &put_off, c, e)) < 0 ||
-	    (rc = ring_for_others(g, e)) < 0 || (rc = store_job_next_at(g->store, &at, e)) < 0)
+	if ((rc = settle(g, &settled, c, e)) < 0 ||
+	    (rc = start_due(g, j, now, &left, c, e)) < 0 || (rc = ring_for_others(g, e)) < 0 ||
+	    (rc = store_job_next_at(g->store, left.put_off ? now : 0, &at, e)) < 0)
 		return rc;
-	*next_at_ms = at == 0 || at > now + tick || put_off ? now + tick : at;
+	if (left.more || !settled)
+		at = now;
+	*next_at_ms = at == 0 || at > now + tick ? now + tick : at;
 	return OK;
 }

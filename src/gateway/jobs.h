@@ -14,6 +14,7 @@ struct jobs {
 	int64_t up_since_ms; /* wall: when this process began to look; 0: at the first look */
 	int64_t seen_ms; /* wall, at the last look */
 	bool zoneless; /* a job waits for its zone, and that was said */
+	char passed_by[512]; /* zones left out of the looks that follow at once, one a line */
 	int64_t zones_at_ms; /* monotonic: when zone files are looked at next */
 };
 

@@ -198,7 +198,7 @@ int store_job_cancel(struct tx *tx, int64_t id, str channel, str address, struct
 				  : rc;
 }
 
-int store_job_next_at(struct store *s, int64_t *at_ms, struct err *e)
+int store_job_next_at(struct store *s, int64_t after_ms, int64_t *at_ms, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
 	int rc = reader_begin(&r, s, e);
@@ -206,20 +206,61 @@ int store_job_next_at(struct store *s, int64_t *at_ms, struct err *e)
 	return rc < 0 ? rc
 		      : db_number(r.db,
 				  "SELECT coalesce(min(next_at_ms), 0) FROM jobs "
-				  "INDEXED BY jobs_due WHERE enabled = 1 AND next_at_ms > 0",
-				  DB_NO_ARGS, at_ms, e);
+				  "INDEXED BY jobs_due WHERE enabled = 1 AND next_at_ms > 0 "
+				  "AND next_at_ms > ?1",
+				  DB_ARGS(db_i64(after_ms)), at_ms, e);
 }
 
-int store_job_due(struct store *s, int64_t after_ms, int64_t until_ms, size_t limit,
-		  struct arena *a, struct job **out, size_t *n, struct err *e)
+#define DUE                                                                                    \
+	"j.enabled = 1 AND j.next_at_ms > 0 AND j.next_at_ms > ?1 AND j.next_at_ms <= ?2 "     \
+	"AND instr(?3, char(10) || j.zone || char(10)) = 0 "
+
+int store_job_due(struct store *s, const struct job_due *q, struct arena *a, struct job **out,
+		  size_t *n, struct err *e)
 {
-	return read_jobs(s,
-			 "SELECT " COLUMNS " FROM jobs j INDEXED BY jobs_due "
-			 "WHERE j.enabled = 1 AND j.next_at_ms > 0 AND j.next_at_ms > ?1 "
-			 "AND j.next_at_ms <= ?2 "
-			 "ORDER BY j.catch_up, j.next_at_ms LIMIT ?3",
-			 DB_ARGS(db_i64(after_ms), db_i64(until_ms), db_i64((int64_t)limit)), a,
-			 out, n, e);
+	static const char all[] =
+		"SELECT " COLUMNS " FROM jobs j INDEXED BY jobs_due WHERE " DUE
+		"ORDER BY j.catch_up, j.next_at_ms, j.id LIMIT ?4";
+	/* Beside min() SQLite takes the other columns of the same row. */
+	static const char firsts[] =
+		"SELECT " COLUMNS " FROM jobs j WHERE j.id IN (SELECT id FROM (SELECT j.id, "
+		"min(j.next_at_ms) FROM jobs j INDEXED BY jobs_due WHERE " DUE
+		"GROUP BY j.channel, j.address)) ORDER BY j.next_at_ms, j.id LIMIT ?4";
+
+	return read_jobs(s, q->firsts ? firsts : all,
+			 DB_ARGS(db_i64(q->after_ms), db_i64(q->until_ms),
+				 db_text(q->not_zones), db_i64((int64_t)q->limit)),
+			 a, out, n, e);
+}
+
+int store_job_waiting(struct store *s, int64_t most, int64_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc
+		      : db_number(r.db,
+				  "SELECT count(*) FROM (SELECT 1 FROM inbox "
+				  "INDEXED BY inbox_ready WHERE state = 'ready' "
+				  "AND owner = '' AND kind = 'cron' LIMIT ?1)",
+				  DB_ARGS(db_i64(most)), n, e);
+}
+
+int store_job_chat_waits(struct store *s, str channel, str address, bool *waits, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int64_t n = 0;
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_number(r.db,
+			       "SELECT EXISTS (SELECT 1 FROM sessions s JOIN inbox i "
+			       "ON i.session_id = s.id AND i.state = 'ready' "
+			       "AND i.kind = 'cron' WHERE s.channel = ?1 AND s.address = ?2)",
+			       DB_ARGS(db_text(channel), db_text(address)), &n, e);
+	if (rc == OK)
+		*waits = n != 0;
+	return rc;
 }
 
 int store_job_move(struct tx *tx, const struct job *job, int64_t next_at_ms, struct err *e)

@@ -65,11 +65,25 @@ int store_job_list(struct store *s, str channel, str address, bool all, struct a
 int store_job_cancel(struct tx *tx, int64_t id, str channel, str address,
 		     struct err *e) MUSTUSE;
 
-/* When the first enabled job is due, 0 none; and those due after a time until another: first
- * those that do not catch up, which cannot wait; then the longest. */
-int store_job_next_at(struct store *s, int64_t *at_ms, struct err *e) MUSTUSE;
-int store_job_due(struct store *s, int64_t after_ms, int64_t until_ms, size_t limit,
-		  struct arena *a, struct job **out, size_t *n, struct err *e) MUSTUSE;
+/* When the first enabled job is due after a time, 0 none. */
+int store_job_next_at(struct store *s, int64_t after_ms, int64_t *at_ms, struct err *e) MUSTUSE;
+
+/* Those due after a time until another: first those that do not catch up, which cannot wait;
+ * then the longest due.  firsts: of each chat only the one that is due the longest. */
+struct job_due {
+	int64_t after_ms, until_ms;
+	str not_zones; /* left out: "\nUTC\n..." */
+	bool firsts;
+	size_t limit;
+};
+int store_job_due(struct store *s, const struct job_due *q, struct arena *a, struct job **out,
+		  size_t *n, struct err *e) MUSTUSE;
+
+/* Rows of jobs that wait for a worker, counted up to most; and does one wait in the conversation
+ * of this chat? */
+int store_job_waiting(struct store *s, int64_t most, int64_t *n, struct err *e) MUSTUSE;
+int store_job_chat_waits(struct store *s, str channel, str address, bool *waits,
+			 struct err *e) MUSTUSE;
 
 /* Carry out a plan for a job as it was read: record what is skipped, insert the inbox row with
  * this text and meta, move it on.  *fired: a row was inserted.  When the job is not as it was

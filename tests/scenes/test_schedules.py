@@ -5,6 +5,7 @@ told; over restarts, sleep and clock changes.  Time is the seam's: a step instea
 
 import json
 import re
+import sqlite3
 import struct
 import time
 
@@ -215,6 +216,56 @@ def test_downtime_gives_one_late_run_a_job_and_says_what_was_skipped(clock, mode
     late = [r for r in clock.runs()[before:] if r[1] == "ok"]
     assert sorted(r[0] for r in late if r[2] == "late") == [1, 2]
     assert not [r for r in clock.runs() if r[0] == 3 and r[1] == "skipped"]
+
+
+def many_late(gantry, at_ms):
+    """1000 reminders that were due while nothing ran: 900 of one chat, ten of each of ten others."""
+    con = sqlite3.connect(str(gantry.db_path))
+    rows = [("local" if i < 900 else "chat%d" % (i % 10), at_ms + i * 1000) for i in range(1000)]
+    con.executemany(
+        "INSERT INTO jobs (source, name, channel, address, sender, to_channel, to_address, prompt, kind, expr, zone, "
+        "ephemeral, catch_up, timeout_ms, enabled, next_at_ms, created_at_ms, updated_at_ms, first_at_ms) VALUES "
+        "('chat', '', 'stdio', ?, 'x', '', '', 'late', 'every', '365d', 'UTC', 0, 1, 0, 1, ?, 1, 1, 0)", rows)
+    con.commit()
+    con.close()
+
+
+def test_a_thousand_late_jobs_are_run_in_their_order_and_in_nobodys_way(clock, model, gantry):
+    gantry.set(GANTRY_CRON_MAX_JOBS="2000", GANTRY_MEMORY_CONSOLIDATE_MINUTES="0")
+    clock.start()
+    remind(model, "* * * * *", prompt="frequent")
+    clock.p.send("every minute")
+    clock.p.out.wait("I will remind you")
+    clock.stop()
+    many_late(gantry, (START + 60) * 1000)
+    clock.step(3 * 3600)
+    asked = []
+
+    def answer(request):
+        said = [m for m in request.messages if m["role"] == "user"][-1]["content"]
+        asked.append("me" if "are you there" in said else "frequent" if "frequent" in said else "late")
+        return Reply("done with it")
+    model.answer(answer)
+    model.aside = lambda request: Reply("Facts: none")
+    clock.start()
+    wait_until(lambda: len(asked) > 100, "the first of them")
+    before = len(asked)
+    clock.p.send("are you there?")
+    clock.step(60)                     # the frequent one is due again
+    wait_until(lambda: asked[before:].count("me") and asked[before:].count("frequent"), "the others' answers")
+    assert len(asked) < 900            # long before the late ones are through
+    wait_until(lambda: asked.count("late") >= 1000, "all of them", seconds=240)
+    wait_until(lambda: not gantry.sql("select 1 from job_runs where state = 'started'"), "their ends")
+    clock.stop()
+    runs = gantry.sql("select r.job_id, j.address from job_runs r join jobs j on j.id = r.job_id "
+                      "where r.state = 'ok' and j.prompt = 'late' order by r.id")
+    assert len(runs) == 1000 and len(set(r[0] for r in runs)) == 1000
+    of_chat = [r[0] for r in runs if r[1] == "local"]
+    assert of_chat == sorted(of_chat)                                    # the oldest first
+    others = [i for i, r in enumerate(runs) if r[1] != "local"]
+    assert others[0] < 50 and others[-1] < 500                           # and no chat behind another
+    waiting = gantry.sql("select max(n) from (select count(*) n from job_runs group by started_at_ms)")
+    assert waiting[0][0] <= 16
 
 
 def test_a_reminder_that_is_a_day_too_late_is_reported_not_dropped(clock, model):

@@ -150,6 +150,30 @@ static void a_schedule_that_cannot_be_read_is_switched_off_and_told(void **state
 	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs"), 1);
 }
 
+static int64_t begun(struct world *w)
+{
+	return world_i64(w, "SELECT count(*) FROM job_runs WHERE state <> 'skipped'");
+}
+
+static int64_t add_in(struct world *w, const char *chat, const char *kind, str expr,
+		      int64_t next)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t id = add(w, kind, expr, next);
+
+	world_sql(w, arena_fmt(&a, "UPDATE jobs SET address = '%s' WHERE id = %lld", chat,
+			       (long long)id)
+			     .p);
+	return id;
+}
+
+/* Rows that wait are taken, and their runs over, as by workers. */
+static void work_off(struct world *w)
+{
+	world_sql(w, "UPDATE inbox SET state = 'done' WHERE state = 'ready'");
+	world_sql(w, "UPDATE job_runs SET state = 'ok', settled = 1 WHERE state = 'started'");
+}
+
 static void late_jobs_are_not_in_the_way_of_those_on_time(void **state)
 {
 	struct world *w = *state;
@@ -166,8 +190,127 @@ static void late_jobs_are_not_in_the_way_of_those_on_time(void **state)
 	(void)tick(&k, w);
 	assert_true(get(w, punctual).running);
 	assert_true(get(w, strict).next_at_ms > now); /* too late for it, but it goes on */
-	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs WHERE state = 'started'"),
-			 1 + 5);
+	/* One of the chat's late ones waits for a worker, and it is the oldest. */
+	assert_int_equal(begun(w), 1 + 1);
+	assert_true(get(w, 300).running);
+}
+
+static void late_jobs_follow_as_fast_as_they_are_worked_off_the_oldest_first(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms();
+
+	begin(&k, w);
+	for (int i = 0; i < 20; i++)
+		(void)add(w, "every", S("30d"), now - 3600000 - i * 1000);
+	for (int n = 1; n <= 20; n++) {
+		(void)tick(&k, w);
+		(void)tick(&k, w); /* nothing more while that one waits */
+		assert_int_equal(begun(w), n);
+		assert_true(get(w, 21 - n).next_at_ms > now);
+		work_off(w);
+	}
+}
+
+static void few_late_rows_wait_at_a_time_whatever_the_number_of_chats(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms();
+
+	begin(&k, w);
+	for (int i = 0; i < 30; i++)
+		(void)add_in(w, arena_fmt(&w->a, "%d", 100 + i).p, "every", S("30d"),
+			     now - 3600000 - i * 1000);
+	int64_t next = tick(&k, w);
+	assert_int_equal(begun(w), 8);
+	assert_true(next > now + 5000); /* the end of a turn wakes the clock, not time */
+	(void)tick(&k, w);
+	assert_int_equal(begun(w), 8);
+	for (int n = 16; n <= 30 + 2; n += 8) {
+		work_off(w);
+		(void)tick(&k, w);
+		assert_int_equal(begun(w), n < 30 ? n : 30);
+	}
+}
+
+static void no_chat_waits_for_the_late_jobs_of_another(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms();
+
+	begin(&k, w);
+	for (int i = 0; i < 600; i++)
+		(void)add(w, "every", S("30d"), now - 7200000 - i);
+	int64_t late = add_in(w, "other", "every", S("30d"), now - 3600000);
+	(void)tick(&k, w);
+	assert_int_equal(begun(w), 2);
+	assert_true(get(w, late).running);
+}
+
+static void what_is_only_recorded_is_done_with_at_once(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms(), next = 0;
+	int looks = 0;
+
+	begin(&k, w);
+	for (int i = 0; i < 1000; i++)
+		(void)add(w, "every", S("30d"), now - 3600000 - i);
+	world_sql(w, "UPDATE jobs SET catch_up = 0");
+	int64_t frequent = add(w, "every", S("1m"), now - 3600000);
+	do
+		next = tick(&k, w);
+	while (++looks < 20 && next <= clock_now_ms());
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs WHERE state = 'skipped' "
+				      "AND reason = 'down'"),
+			 1000 + 1);
+	assert_true(get(w, frequent).running);
+	assert_true(looks <= 6);
+}
+
+static void who_waits_for_a_worker_does_not_make_others_late(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms();
+
+	begin(&k, w);
+	(void)add(w, "every", S("30d"), now - 3600000);
+	(void)add(w, "every", S("30d"), now - 3600001);
+	(void)add_in(w, "other", "every", S("30d"), now + 4000);
+	assert_true(tick(&k, w) == now + 4000);
+	assert_int_equal(begun(w), 1);
+}
+
+static void very_many_jobs_of_a_zone_that_cannot_be_read_are_not_in_the_way(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+	int64_t now = clock_now_ms(), next = 0;
+	int looks = 0;
+
+	begin(&k, w);
+	for (int i = 0; i < 300; i++)
+		(void)add(w, "cron", S("* * * * *"), now - 2000 - i);
+	world_sql(w, "UPDATE jobs SET zone = 'No/Where'");
+	int64_t good = add(w, "every", S("1h"), now - 1000);
+	do
+		next = tick(&k, w);
+	while (++looks < 5 && next <= clock_now_ms());
+	assert_int_equal(looks, 2);
+	assert_true(k.j.zoneless && get(w, good).running);
+	assert_int_equal(begun(w), 1);
+	/* They are there when it can be read. */
+	world_sql(w, "UPDATE jobs SET zone = 'UTC'");
+	do
+		next = tick(&k, w);
+	while (++looks < 9 && next <= clock_now_ms());
+	assert_int_equal(begun(w), 301);
+	assert_false(k.j.zoneless);
 }
 
 static void a_one_shot_waits_for_a_run_begun_by_hand(void **state)
@@ -203,6 +346,12 @@ int main(void)
 		TEST(a_zone_that_cannot_be_read_holds_up_only_what_needs_it),
 		TEST(a_schedule_that_cannot_be_read_is_switched_off_and_told),
 		TEST(late_jobs_are_not_in_the_way_of_those_on_time),
+		TEST(late_jobs_follow_as_fast_as_they_are_worked_off_the_oldest_first),
+		TEST(few_late_rows_wait_at_a_time_whatever_the_number_of_chats),
+		TEST(no_chat_waits_for_the_late_jobs_of_another),
+		TEST(what_is_only_recorded_is_done_with_at_once),
+		TEST(who_waits_for_a_worker_does_not_make_others_late),
+		TEST(very_many_jobs_of_a_zone_that_cannot_be_read_are_not_in_the_way),
 		TEST(a_one_shot_waits_for_a_run_begun_by_hand),
 	};
 

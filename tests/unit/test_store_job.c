@@ -73,11 +73,13 @@ static void a_due_job_becomes_one_row_and_moves_on_in_one_commit(void **state)
 	struct job *due;
 	size_t n;
 
-	ok(w, store_job_next_at(w->s, &at, &w->e));
+	ok(w, store_job_next_at(w->s, 0, &at, &w->e));
 	assert_int_equal(at, 1000);
-	ok(w, store_job_due(w->s, 0, 999, 10, &w->a, &due, &n, &w->e));
+	ok(w, store_job_due(w->s, &(struct job_due){ .until_ms = 999, .limit = 10 }, &w->a,
+			    &due, &n, &w->e));
 	assert_int_equal(n, 0);
-	ok(w, store_job_due(w->s, 0, 1000, 10, &w->a, &due, &n, &w->e));
+	ok(w, store_job_due(w->s, &(struct job_due){ .until_ms = 1000, .limit = 10 }, &w->a,
+			    &due, &n, &w->e));
 	assert_int_equal(n, 1);
 	assert_true(fire(w, &due[0], 1000, 61000));
 	assert_int_equal(world_i64(w, "SELECT count(*) FROM inbox WHERE kind = 'cron'"), 1);
