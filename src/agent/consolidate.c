@@ -12,7 +12,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "store/consolidate.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "store/outbox.h"
 #include "text/text.h"
 
@@ -319,8 +319,11 @@ int consolidate_run(struct agent *ag, const struct system_row *row, const struct
 	struct pass p = { .ag = ag, .c = c };
 	struct consolidate_item *items;
 	size_t n;
-	int rc = store_consolidate_next(ag->opt.store, EPISODES, SUMMARIES, &a, &items, &n, e);
+	int rc = store_memory_settle_now(ag->opt.store, c, e);
 
+	if (rc == OK)
+		rc = store_consolidate_next(ag->opt.store, EPISODES, SUMMARIES, &a, &items, &n,
+					    e);
 	if (rc < 0)
 		return rc;
 	struct snapshot *snap = agent_snapshot_get(ag);

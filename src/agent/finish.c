@@ -9,6 +9,7 @@
 #include "agent/fold.h"
 #include "os/log.h"
 #include "os/wait.h"
+#include "store/memory_forget.h"
 #include "store/outbox.h"
 #include "text/text.h"
 
@@ -39,6 +40,12 @@ int run_model_rows(struct run *r, struct tx *tx, struct err *e)
 			return rc;
 	}
 	return OK;
+}
+
+/* The user was told what went; no later request is. */
+static int hush(const struct run *r, struct tx *tx, struct err *e)
+{
+	return r->forgot ? store_memory_hush(tx, r->t->id, e) : OK;
 }
 
 static int reply_row(struct run *r, struct tx *tx, const char *kind, str text, struct err *e)
@@ -73,7 +80,7 @@ static int close_turn(struct run *r, enum turn_end end, const char *why, str err
 
 	/* Not under the turn's token, which may be what ended it. */
 	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
-	    (rc = run_model_rows(r, &tx, e)) < 0 ||
+	    (rc = run_model_rows(r, &tx, e)) < 0 || (rc = hush(r, &tx, e)) < 0 ||
 	    (rc = store_turn_note(&tx, r->t->id, why, &a, &f.note, e)) < 0)
 		return rc;
 	f.history = f.note.n ? HISTORY_NOTE : HISTORY_NONE;
@@ -133,7 +140,7 @@ static int finish_once(struct run *r, struct err *e)
 	    (rc = run_model_rows(r, &tx, e)) < 0 ||
 	    (!text_silent(r->text) &&
 	     (rc = reply_row(r, &tx, "reply", with_notices(r), e)) < 0) ||
-	    (rc = store_turn_finish(&tx, r->t, &f, e)) < 0 ||
+	    (rc = hush(r, &tx, e)) < 0 || (rc = store_turn_finish(&tx, r->t, &f, e)) < 0 ||
 	    (r->fold_to && (rc = fold_leave(&tx, &r->t->session, r->fold_to, e)) < 0))
 		return rc;
 	return store_commit(&tx, e);

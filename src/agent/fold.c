@@ -9,7 +9,7 @@
 #include "agent/once.h"
 #include "agent/prompt.h"
 #include "os/log.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "store/state.h"
 #include "text/json.h"
 #include "text/text.h"
@@ -212,8 +212,10 @@ int fold_run(struct agent *ag, const struct system_row *row, const struct cancel
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct session s = { .id = row->key };
 	int64_t rev = 0;
-	int rc = lost(ag, &rev, e);
+	int rc = store_memory_settle_now(ag->opt.store, c, e);
 
+	if (rc == OK)
+		rc = lost(ag, &rev, e);
 	if (rc == OK)
 		rc = store_session_get(ag->opt.store, row->key, &a, &s, e);
 	if (rc < 0 && rc != E_NOENT)

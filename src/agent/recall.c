@@ -6,7 +6,7 @@
 
 #include "os/clock.h"
 #include "os/log.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "text/json.h"
 #include "text/text.h"
 
@@ -81,7 +81,7 @@ static int snapshot(struct agent *ag, struct tx *tx, const struct turn *t, struc
 		*out = (struct memory_snapshot){ .epoch = t->epoch,
 						 .rev = rev - added,
 						 .summary_hash = hash };
-		if ((rc = durable(s, a, out, e)) < 0)
+		if ((rc = store_memory_settle(tx, e)) < 0 || (rc = durable(s, a, out, e)) < 0)
 			return rc;
 	}
 	out->used_at_ms = now;

@@ -67,6 +67,7 @@ struct run {
 	str nudge; /* trailing note for the next request only, "" none */
 	str prose; /* latest prose beside tool calls */
 
+	bool forgot; /* a call of it was memory_forget */
 	bool waits; /* questions of it are open */
 	bool parked; /* it is not ours any more */
 

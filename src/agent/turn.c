@@ -13,7 +13,7 @@
 
 #include "os/clock.h"
 #include "os/log.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "store/state.h"
 #include "text/json.h"
 #include "text/text.h"
@@ -79,8 +79,25 @@ static int load_past(struct run *r, const struct session *s, struct err *e)
 	return rc;
 }
 
+/* The turn's rows so far. */
+static int load(struct run *r, struct arena *ra, struct err *e)
+{
+	int rc = store_turn_load(r->ag->opt.store, r->t->id, ra, &r->rows, &r->rows_n,
+				 &r->calls, &r->calls_n, e);
+
+	if (rc < 0)
+		return rc;
+	r->round = 0;
+	for (size_t i = 0; i < r->rows_n; i++)
+		if (r->rows[i].round > r->round)
+			r->round = r->rows[i].round;
+	for (size_t i = 0; i < r->calls_n; i++)
+		r->forgot |= str_eq(r->calls[i].name, S("memory_forget"));
+	return OK;
+}
+
 /* Something was forgotten, or changed, since: it is not to stand in the next request. */
-static int look_again(struct run *r, struct err *e)
+static int look_again(struct run *r, struct arena *ra, struct err *e)
 {
 	struct session now;
 	int64_t rev, added;
@@ -88,8 +105,11 @@ static int look_again(struct run *r, struct err *e)
 
 	if (rc < 0 || rev - added == r->memory_rev)
 		return rc;
-	rc = store_session_get(r->ag->opt.store, r->t->session.id, r->a, &now, e);
-	return rc < 0 ? rc : load_past(r, &now, e);
+	if ((rc = store_memory_settle_now(r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = store_session_get(r->ag->opt.store, r->t->session.id, r->a, &now, e)) < 0 ||
+	    (rc = load_past(r, &now, e)) < 0)
+		return rc;
+	return load(r, ra, e); /* its context blocks, too */
 }
 
 /* Everything of the turn that does not change while it runs. */
@@ -115,21 +135,6 @@ static int prepare(struct run *r, struct err *e)
 	if (rc == OK)
 		rc = store_tokens_permille(ag->opt.store, r->issuer, &r->tokens_permille, e);
 	return rc < 0 ? rc : run_images(r, e);
-}
-
-/* The turn's rows so far. */
-static int load(struct run *r, struct arena *ra, struct err *e)
-{
-	int rc = store_turn_load(r->ag->opt.store, r->t->id, ra, &r->rows, &r->rows_n,
-				 &r->calls, &r->calls_n, e);
-
-	if (rc < 0)
-		return rc;
-	r->round = 0;
-	for (size_t i = 0; i < r->rows_n; i++)
-		if (r->rows[i].round > r->round)
-			r->round = r->rows[i].round;
-	return OK;
 }
 
 static bool unfinished(const struct run *r)
@@ -215,7 +220,7 @@ static int pass(struct run *r, struct model_failure *fail, struct err *e)
 	bool joined;
 	if ((rc = run_join(r, &joined, e)) < 0 || joined)
 		return rc; /* the next pass reads the rows again */
-	if ((rc = look_again(r, e)) < 0)
+	if ((rc = look_again(r, &ra, e)) < 0)
 		return rc;
 	if (r->landing == LAND_NO)
 		r->landing = caps(r);

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 #include "os/file.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "text/json.h"
 #include "text/text.h"
 

@@ -415,20 +415,11 @@ int store_memory_forget(struct tx *tx, const int64_t *ids, size_t ids_n, str ses
 			rc = db_run(tx_db(tx), "DELETE FROM memory WHERE id = ?1",
 				    DB_ARGS(db_i64(list[i].id)), &changed, e);
 		/* Named twice, it goes once. */
-		if (rc == OK && changed) {
-			rc = memory_scrub(tx, &list[i], e);
+		if (rc == OK && changed)
 			list[left++] = list[i];
-		}
 	}
-	/* Until they are merged, full-text indexes keep the words of what was deleted. */
 	if (rc == OK && left)
-		rc = db_run(tx_db(tx),
-			    "INSERT INTO memory_fts (memory_fts) VALUES ('optimize')",
-			    DB_NO_ARGS, NULL, e);
-	if (rc == OK && left)
-		rc = db_run(tx_db(tx),
-			    "INSERT INTO memory_grams (memory_grams) VALUES ('optimize')",
-			    DB_NO_ARGS, NULL, e);
+		rc = store_memory_settle(tx, e);
 	if (rc < 0)
 		return rc;
 	*gone = list;

@@ -89,23 +89,6 @@ int store_memory_supersede(struct tx *tx, const struct memory *old, int64_t by,
 int store_memory_import(struct tx *tx, const struct memory *in, bool *known,
 			struct err *e) MUSTUSE;
 
-/* Delete the rows, with all that they superseded, from the tables, the indexes, the context
- * blocks and answers of memory tools in all conversations, the snapshots, the summaries and the recorded requests.
- * *gone is what went.  With a session ("" none) they can come back until its next epoch. */
-int store_memory_forget(struct tx *tx, const int64_t *ids, size_t ids_n, str session_id,
-			struct arena *a, struct memory **gone, size_t *n,
-			struct err *e) MUSTUSE;
-
-/* What the session's last forgetting took comes back, as rows, but what is there again by its id.
- * *n is 0 when there is none. */
-int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct memory **back,
-			  size_t *n, struct err *e) MUSTUSE;
-
-/* What is left of a text without the sentences that say what was forgotten and is not remembered
- * anew, in any conversation that goes on.  *out is in a or the text itself. */
-int store_memory_unsaid(struct tx *tx, str text, struct arena *a, str *out,
-			struct err *e) MUSTUSE;
-
 /* What a session's prompts begin with: made once for an epoch, so that they stay the same. */
 struct memory_snapshot {
 	int64_t epoch, rev; /* rev: of all changes but what chats added */

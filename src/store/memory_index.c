@@ -131,9 +131,15 @@ static int purge_some(struct store *s, int64_t before_s, const struct cancel *c,
 	int rc = store_begin(&tx, s, c, e);
 
 	if (rc == OK)
+		rc = store_memory_settle(&tx, e);
+	if (rc == OK)
 		rc = db_run(tx_db(&tx),
 			    "DELETE FROM memory WHERE id IN (SELECT id " OLD " LIMIT ?2)",
 			    DB_ARGS(db_i64(before_s), db_i64(BATCH)), n, e);
+	/* It faded, and nobody wanted it forgotten. */
+	if (rc == OK)
+		rc = db_run(tx_db(&tx), "DELETE FROM memory_tombstones WHERE scrubbed = 0",
+			    DB_NO_ARGS, NULL, e);
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
@@ -141,8 +147,11 @@ int store_memory_purge(struct store *s, const struct cancel *c, int64_t *purged,
 {
 	int64_t before_s = memory_now_s() - KEPT_S, n = 0;
 	/* A reader looks, so that the writer is taken only for work. */
-	int rc = count(s, "SELECT EXISTS (SELECT 1 " OLD ")", DB_ARGS(db_i64(before_s)), &n, e);
+	int rc = store_memory_settle_now(s, c, e);
 
+	if (rc == OK)
+		rc = count(s, "SELECT EXISTS (SELECT 1 " OLD ")", DB_ARGS(db_i64(before_s)), &n,
+			   e);
 	*purged = 0;
 	for (n = n ? BATCH : 0; rc == OK && n == BATCH;) {
 		rc = purge_some(s, before_s, c, &n, e);

@@ -4,7 +4,7 @@
 #ifndef STORE_MEMORY_ROWS_H
 #define STORE_MEMORY_ROWS_H
 
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "store/rows.h"
 
 /* Of the table memory; ?1 is the time in seconds. */
@@ -25,8 +25,5 @@ int memory_search(struct db *db, str query, int64_t limit, struct arena *a, stru
 
 /* --- memory_index.c: the second index of what memory_pending names. --- */
 int memory_index(struct tx *tx, int64_t *n, struct err *e) MUSTUSE;
-
-/* --- memory_scrub.c: a row that is being forgotten leaves all other tables. --- */
-int memory_scrub(struct tx *tx, const struct memory *m, struct err *e) MUSTUSE;
 
 #endif

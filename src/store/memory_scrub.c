@@ -101,11 +101,10 @@ static str without_row(struct arena *a, str text, str mark)
 	return buf_str(&b);
 }
 
-/* The arguments of a call that stored the row, in the assistant message too. */
-static int scrub_args(struct tx *tx, int64_t result_id, struct arena *a, struct err *e)
+/* The arguments of the call with this result become others, in the assistant message too. */
+static int scrub_args(struct tx *tx, int64_t result_id, const char *gone, struct arena *a,
+		      struct err *e)
 {
-	static const char gone[] =
-		"{\"kind\":\"" GONE "\",\"subject\":\"" GONE "\",\"content\":\"" GONE "\"}";
 	struct buf b = buf_in(a, TEXT_MAX);
 	struct text *wire;
 	struct json *v;
@@ -137,34 +136,46 @@ static int scrub_args(struct tx *tx, int64_t result_id, struct arena *a, struct 
 	return rc;
 }
 
-static int scrub_result(struct tx *tx, const struct text *row, str mark, struct arena *a,
-			struct err *e)
+/* A result, and its wire, become what less makes of them; *stored: it is memory_store's. */
+static int rewrite(struct tx *tx, int64_t id, str text, str mark,
+		   str (*less)(struct arena *a, str text, str mark), struct arena *a,
+		   bool *stored, struct err *e)
 {
 	struct buf wire = buf_in(a, TEXT_MAX);
-	str text = without_row(a, row->s, mark);
 	struct text *old;
 	struct json *v;
 	size_t n;
-
-	if (str_eq(text, row->s))
-		return OK; /* another row, whose id begins alike */
 	int rc = collect(tx_db(tx),
 			 "SELECT id, tool_name = 'memory_store', wire FROM turn_messages "
 			 "WHERE id = CAST(?1 AS INTEGER)",
-			 arena_fmt(a, "%lld", (long long)row->id), a, &old, &n, e);
+			 arena_fmt(a, "%lld", (long long)id), a, &old, &n, e);
 	if (rc < 0 || n == 0)
 		return rc;
+	*stored = old[0].line != 0;
 	if (json_read(&v, a, old[0].s, NULL) == OK) {
 		for (struct json *m = v->child; m; m = m->next)
 			if (str_eq(m->key, S("content")) && m->type == JSON_STRING)
-				m->s = without_row(a, m->s, mark);
+				m->s = less(a, m->s, mark);
 		json_write(&wire, v);
 	}
-	rc = db_run(tx_db(tx), "UPDATE turn_messages SET content = ?2, wire = ?3 WHERE id = ?1",
-		    DB_ARGS(db_i64(row->id), db_text(text),
-			    db_text(wire.n ? buf_str(&wire) : old[0].s)),
-		    NULL, e);
-	return rc == OK && old[0].line ? scrub_args(tx, row->id, a, e) : rc;
+	return db_run(tx_db(tx),
+		      "UPDATE turn_messages SET content = ?2, wire = ?3 WHERE id = ?1",
+		      DB_ARGS(db_i64(id), db_text(less(a, text, mark)),
+			      db_text(wire.n ? buf_str(&wire) : old[0].s)),
+		      NULL, e);
+}
+
+static int scrub_result(struct tx *tx, const struct text *row, str mark, struct arena *a,
+			struct err *e)
+{
+	static const char gone[] =
+		"{\"kind\":\"" GONE "\",\"subject\":\"" GONE "\",\"content\":\"" GONE "\"}";
+	bool stored = false;
+
+	if (str_eq(without_row(a, row->s, mark), row->s))
+		return OK; /* another row, whose id begins alike */
+	int rc = rewrite(tx, row->id, row->s, mark, without_row, a, &stored, e);
+	return rc == OK && stored ? scrub_args(tx, row->id, gone, a, e) : rc;
 }
 
 static int scrub_results(struct tx *tx, str id, struct arena *a, struct err *e)
@@ -183,7 +194,16 @@ static int scrub_results(struct tx *tx, str id, struct arena *a, struct err *e)
 	return rc;
 }
 
-/* Does a sentence say what the row says?  Most of its words, or all of a short one. */
+static bool has_digit(str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] >= '0' && s.p[i] <= '9')
+			return true;
+	return false;
+}
+
+/* Does a sentence say what the row says?  Most of its words, or all of a short one; and its
+ * numbers: with others it says something else. */
 static bool says(struct arena *a, str sentence, const struct terms *wanted)
 {
 	struct terms in = terms_all(a, sentence);
@@ -195,6 +215,8 @@ static bool says(struct arena *a, str sentence, const struct terms *wanted)
 			double fit = term_fits(&wanted->v[i], &in.v[k]);
 			best = fit > best ? fit : best;
 		}
+		if (best <= 0 && has_digit(wanted->v[i].text))
+			return false;
 		all += weight;
 		got += best > 0 ? weight : 0;
 	}
@@ -236,7 +258,7 @@ int store_memory_unsaid(struct tx *tx, str text, struct arena *a, str *out, stru
 	struct text *list;
 	size_t n;
 	int rc = collect(tx_db(tx),
-			 "SELECT f.id, 0, f.content FROM memory_forgotten f WHERE ?1 <> '' "
+			 "SELECT f.id, 0, f.content FROM memory_tombstones f WHERE ?1 <> '' "
 			 "AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.superseded_by IS NULL "
 			 "AND m.content = f.content)",
 			 text, a, &list, &n, e);
@@ -266,7 +288,7 @@ static int scrub_summaries(struct tx *tx, const struct memory *m, struct arena *
 	return rc;
 }
 
-int memory_scrub(struct tx *tx, const struct memory *m, struct err *e)
+static int scrub(struct tx *tx, const struct memory *m, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	str id = arena_fmt(&a, "%lld", (long long)m->id);
@@ -287,5 +309,120 @@ int memory_scrub(struct tx *tx, const struct memory *m, struct err *e)
 			    "UPDATE request_parts SET content = replace(content, ?1, ?2) "
 			    "WHERE instr(content, ?1) > 0",
 			    DB_ARGS(db_text(line), db_text(S("\n- " GONE))), NULL, e);
+	return rc;
+}
+
+static int settle_one(struct tx *tx, const struct memory *m, struct err *e)
+{
+	int rc = scrub(tx, m, e);
+
+	return rc < 0 ? rc
+		      : db_run(tx_db(tx),
+			       "UPDATE memory_tombstones SET scrubbed = 1 WHERE id = ?1",
+			       DB_ARGS(db_i64(m->id)), NULL, e);
+}
+
+#define UNSCRUBBED "FROM memory_tombstones INDEXED BY memory_unscrubbed WHERE scrubbed = 0"
+
+/* No turn that says it could still be folded. */
+#define OVER "upto < coalesce((SELECT first FROM memory_unfolded), upto + 1)"
+
+static int bury(struct tx *tx, struct err *e)
+{
+	return db_run(tx_db(tx), "DELETE FROM memory_tombstones WHERE scrubbed = 1 AND " OVER,
+		      DB_NO_ARGS, NULL, e);
+}
+
+int store_memory_settle(struct tx *tx, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct memory *list = NULL;
+	size_t n = 0;
+	int rc;
+
+	{
+		SCOPED(rows_end) struct rows r = { 0 };
+		rc = db_query(&r, tx_db(tx), "SELECT id, kind, subject, content " UNSCRUBBED,
+			      DB_NO_ARGS, e);
+		while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+			list = LIST_ROOM(&a, list, n);
+			list[n++] = (struct memory){ .id = rows_i64(&r, 0),
+						     .kind = rows_text(&r, 1, &a),
+						     .subject = rows_text(&r, 2, &a),
+						     .content = rows_text(&r, 3, &a) };
+			rc = OK;
+		}
+	}
+	for (size_t i = 0; rc == OK && i < n; i++)
+		rc = settle_one(tx, &list[i], e);
+	/* Until they are merged, full-text indexes keep the words of what was deleted. */
+	if (rc == OK && n)
+		rc = db_run(tx_db(tx),
+			    "INSERT INTO memory_fts (memory_fts) VALUES ('optimize')",
+			    DB_NO_ARGS, NULL, e);
+	if (rc == OK && n)
+		rc = db_run(tx_db(tx),
+			    "INSERT INTO memory_grams (memory_grams) VALUES ('optimize')",
+			    DB_NO_ARGS, NULL, e);
+	return rc == OK && n ? bury(tx, e) : rc;
+}
+
+int store_memory_settle_now(struct store *s, const struct cancel *c, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int64_t any = 0;
+	int rc;
+
+	{
+		/* A reader looks, so that the writer is taken only for work. */
+		SCOPED(reader_end) struct reader r = { 0 };
+		rc = reader_begin(&r, s, e);
+		if (rc == OK)
+			rc = db_number(r.db,
+				       "SELECT EXISTS (SELECT 1 FROM memory_tombstones "
+				       "WHERE scrubbed = 0 OR " OVER ")",
+				       DB_NO_ARGS, &any, e);
+	}
+	if (rc < 0 || !any || (rc = store_begin(&tx, s, c, e)) < 0 ||
+	    (rc = store_memory_settle(&tx, e)) < 0 || (rc = bury(&tx, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
+/* "forgot 2; ...:" and lines of ids. */
+static str only_ids(struct arena *a, str text, str mark)
+{
+	struct buf b = buf_in(a, text.n + TEXT_MAX);
+	str rest = text, first = str_cut(&rest, '\n');
+
+	if (!str_starts(first, S("forgot ")))
+		return text; /* what came back is there */
+	buf_add(&b, first);
+	while (rest.n) {
+		str line = str_cut(&rest, '\n');
+		size_t n = str_starts(line, mark) ? mark.n : 0;
+		while (n && n < line.n && line.p[n] >= '0' && line.p[n] <= '9')
+			n++;
+		buf_fmt(&b, "\n%.*s " GONE, STRF(str_sub(line, 0, n)));
+	}
+	return buf_str(&b);
+}
+
+int store_memory_hush(struct tx *tx, str turn_id, struct err *e)
+{
+	static const char asked[] = "{\"query\":\"" GONE "\"}";
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct text *list;
+	bool stored;
+	size_t n;
+	int rc = collect(tx_db(tx),
+			 "SELECT id, 0, content FROM turn_messages WHERE turn_id = ?1 "
+			 "AND tool_name = 'memory_forget' AND content LIKE 'forgot %:%id=%'",
+			 turn_id, &a, &list, &n, e);
+
+	for (size_t i = 0; rc == OK && i < n; i++)
+		if ((rc = rewrite(tx, list[i].id, list[i].s, S("id="), only_ids, &a, &stored,
+				  e)) == OK)
+			rc = scrub_args(tx, list[i].id, asked, &a, e);
 	return rc;
 }

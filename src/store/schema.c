@@ -414,6 +414,7 @@ static const struct migration migrations[] = {
 	{ 8, "watches", schema_watches },
 	{ 9, "tool_holds", tool_holds },
 	{ 10, "consolidated", consolidated },
+	{ 11, "memory_tombstones", schema_tombstones },
 };
 
 const struct migration *schema_migrations(size_t *n)

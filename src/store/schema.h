@@ -18,6 +18,7 @@ struct migration {
 /* schema_jobs.c */
 extern const char schema_jobs[], schema_watches[];
 extern const char schema_memory[]; /* the migration of the tables of memory */
+extern const char schema_tombstones[]; /* ... and of what is left of a forgotten row */
 
 /* In order of their versions. */
 const struct migration *schema_migrations(size_t *n);

@@ -2,7 +2,7 @@
  * memory_forget: delete by id, or what a query finds, or bring back what the last forgetting of
  * this conversation took.  It works inside the transaction of its result.
  */
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "text/text.h"
 #include "tools/builtin.h"
 

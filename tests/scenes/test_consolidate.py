@@ -20,7 +20,7 @@ def change(gantry, *statements):
 
 
 def start_over(gantry, episodes):
-    change(gantry, "DELETE FROM memory", "DELETE FROM consolidated", "DELETE FROM system_rows",
+    change(gantry, "DELETE FROM memory", "DELETE FROM memory_tombstones", "DELETE FROM consolidated", "DELETE FROM system_rows",
            "INSERT OR REPLACE INTO heartbeats (part, beat_at_ms) VALUES ('consolidation', 1)",
            *["INSERT INTO memory (kind, subject, content, source, created_at, updated_at) VALUES ('episode', "
              "'e', 'episode %d', 'chat', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')" % i

@@ -137,6 +137,60 @@ def test_a_forgotten_row_is_nowhere(gantry, model, args, said):
     assert gantry.run("memory", "check").out.startswith("0 memories, 0 active; the index is sound")
 
 
+@pytest.mark.parametrize("who", ["cli", "shell"])
+def test_what_a_person_forgot_by_hand_comes_back_in_no_summary(gantry, model, who):
+    gantry.set(GANTRY_AGENT_MAX_HISTORY_MESSAGES="10")
+    gantry.run("memory", "store", "fact", "safe", "the code is zanzibar")
+    model.answer(lambda r: Reply("I see."))
+    model.aside = lambda r: Reply("Facts: they like tea. %sThey have a cat." % (
+        "The code is zanzibar. " if "zanzibar" in json.dumps(r.body) else ""))
+    d = gantry.daemon()
+    d.send("my safe opens with zanzibar")
+    model.wait(1)
+    d.out.wait("I see")
+    assert "[memory]\n- (fact) safe: the code is zanzibar" in json.dumps(model.last.body).replace("\\n", "\n")
+    if who == "cli":
+        gantry.run("memory", "forget", "1")
+    else:
+        subprocess.run(["/usr/bin/sqlite3", "-cmd", ".timeout 5000", str(gantry.db_path), "DELETE FROM memory WHERE id = 1"],
+                       check=True)
+    d.send("tea, please")
+    model.wait(2)
+    d.out.wait("I see")
+    asked = json.dumps(model.last.body)
+    assert asked.count("zanzibar") == 1         # what they said themselves
+    for n in range(3, 8):
+        d.send("more tea %d" % n)
+        model.wait(n)
+        d.out.wait("I see")
+    d.err.wait('"msg":"history.folded"|history.folded')
+    d.send("and again")
+    model.wait(8)
+    d.out.wait("I see")
+    d.finish()
+    assert "they like tea" in system_of(model.last) and "cat" in system_of(model.last)
+    assert "zanzibar" not in json.dumps(model.last.body)
+    # Nor is it kept anywhere, now that it is folded, but where they said it.
+    assert [x for x in everything(gantry) if "zanzibar" in x] == ["sessions: my safe opens with zanzibar"]
+
+
+def test_a_later_request_does_not_name_what_a_query_forgot(gantry, model):
+    gantry.run("memory", "store", "person", "aunt Zelda", "is getting divorced")
+    model.reply(calls=[call("memory_forget", query="Zelda divorced")])
+    model.reply("Done.")
+    model.reply("Sunny.")
+    model.reply(calls=[call("memory_forget", undo=True)])
+    model.reply("It is back.")
+    gantry.talk("forget that family matter", "how is the weather?", "bring it back")
+    assert "(person) aunt Zelda" in model.requests[1].results[-1]      # so that the user can be told
+    for request in model.requests[2:4]:
+        body = json.dumps(request.body)
+        assert "Zelda" not in body and "divorce" not in body
+        said = [m["content"] for m in request.messages if m["role"] == "tool"]
+        assert said[0].endswith("\nid=1 (forgotten)")
+    assert "aunt Zelda: is getting divorced" in model.last.results[-1]
+
+
 def test_a_forget_by_query_can_be_undone_until_new(gantry, model):
     gantry.run("memory", "store", "fact", "home", "near the lake")
     gantry.run("memory", "store", "fact", "boat", "on the lake")

@@ -8,7 +8,7 @@
 #include "agent/system.h"
 #include "os/clock.h"
 #include "store/consolidate.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 
 #include <string.h>
 

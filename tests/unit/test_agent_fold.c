@@ -7,7 +7,7 @@
 #include "agent/fold.h"
 #include "agent/internal.h"
 #include "agent/system.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  */
 #include "agent_world.h"
 
-#include "store/memory.h"
+#include "store/memory_forget.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "store_world.h"
 
 #include "base/buf.h"
-#include "store/memory.h"
+#include "store/memory_forget.h"
 #include "store/model_call.h"
 
 #include <string.h>
@@ -502,6 +502,177 @@ static void a_forgotten_row_is_nowhere(void **state)
 	sound(w, false);
 }
 
+static str unsaid(struct world *w, str text)
+{
+	SCOPED(store_rollback) struct tx tx = world_begin(w);
+	str out;
+
+	ok(w, store_memory_unsaid(&tx, text, &w->a, &out, &w->e));
+	return out;
+}
+
+static int64_t tombstones(struct world *w)
+{
+	return world_i64(w, "SELECT count(*) FROM memory_tombstones");
+}
+
+static void settle(struct world *w)
+{
+	struct tx tx = world_begin(w);
+
+	ok(w, store_memory_settle(&tx, &w->e));
+	world_commit(w, &tx);
+}
+
+#define SAID S("Mom called. The code is zanzibar.")
+
+static void whoever_forgot_it_no_summary_says_it_again(void **state)
+{
+	struct world *w = *state;
+	int64_t id = add(w, "safe", "the code is zanzibar");
+	int64_t other = add(w, "b", "stays too");
+
+	(void)everywhere(w, id, other);
+	assert_true(str_eq(unsaid(w, SAID), SAID));
+	assert_int_equal(forget(w, id, S("")), 1);
+	assert_true(str_eq(unsaid(w, SAID), S("Mom called.")));
+	/* With other numbers a sentence says something else. */
+	int64_t phone = add(w, "mom", "mom has the phone number 4711");
+	assert_int_equal(forget(w, phone, S("")), 1);
+	assert_true(str_eq(unsaid(w, S("Mom has the phone number 4712.")),
+			   S("Mom has the phone number 4712.")));
+	assert_true(str_eq(unsaid(w, S("The number of mom's phone is 4711.")), S("")));
+	/* Until it is remembered anew, by its words or by its id. */
+	int64_t anew = add(w, "safe", "the code is zanzibar");
+	assert_true(str_eq(unsaid(w, SAID), SAID));
+	assert_int_equal(forget(w, anew, S("")), 1);
+	assert_int_equal(tombstones(w), 3);
+	world_sql(w, "INSERT INTO memory (id, kind, subject, content, source, created_at, "
+		     "updated_at) VALUES (1, 'fact', 'safe', 'another', 'operator', '2026', "
+		     "'2026')");
+	assert_int_equal(tombstones(w), 2);
+}
+
+static void what_is_kept_of_it_goes_with_the_last_turn_that_may_say_it(void **state)
+{
+	static const char *const ends[] = {
+		"UPDATE sessions SET epoch = epoch + 1",
+		"UPDATE sessions SET folded_seq = 1000",
+	};
+	struct world *w = *state;
+	int64_t id = add(w, "safe", "the code is zanzibar"), n = 0;
+	int64_t other = add(w, "b", "stays too");
+	str session = everywhere(w, id, other);
+
+	/* Only what was said before counts. */
+	assert_int_equal(forget(w, id, session), 1);
+	world_sql(w, "UPDATE sessions SET folded_seq = 1");
+	assert_int_equal(tombstones(w), 1);
+	world_sql(w, "CREATE TABLE kept AS SELECT * FROM memory_tombstones");
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		world_sql(w, ends[i]);
+		assert_int_equal(tombstones(w), 0);
+		world_sql(w, "UPDATE sessions SET epoch = 1, folded_seq = 0; "
+			     "INSERT INTO memory_tombstones SELECT * FROM kept");
+	}
+	/* Retention takes messages away without a word to anybody. */
+	world_sql(w, "DELETE FROM turn_messages");
+	assert_int_equal(tombstones(w), 1);
+	ok(w, store_memory_purge(w->s, NULL, &n, &w->e));
+	assert_int_equal(tombstones(w), 0);
+	world_sql(w, "INSERT INTO memory_tombstones SELECT * FROM kept; DELETE FROM sessions");
+	assert_int_equal(tombstones(w), 0);
+	/* Nobody ever spoke of this one. */
+	assert_int_equal(forget(w, other, S("")), 1);
+	assert_int_equal(tombstones(w), 0);
+}
+
+static void what_a_foreign_shell_deleted_is_nowhere_at_the_next_prompt(void **state)
+{
+	struct world *w = *state;
+	int64_t id = add(w, "safe", "the code is zanzibar");
+	int64_t other = add(w, "b", "stays too");
+
+	(void)everywhere(w, id, other);
+	world_sql(w, "DELETE FROM memory WHERE id = 1");
+	assert_true(holding(w, "zanzibar") > 0);
+	assert_true(str_eq(unsaid(w, SAID), S("Mom called.")));
+	settle(w);
+	assert_int_equal(holding(w, "zanzibar"), 0);
+	assert_int_equal(tombstones(w), 1);
+	/* The other ways to it. */
+	world_sql(w, "DELETE FROM memory WHERE id = 2");
+	assert_true(holding(w, "stays too") > 0);
+	ok(w, store_memory_settle_now(w->s, NULL, &w->e));
+	assert_int_equal(holding(w, "stays too"), 0);
+	sound(w, false);
+}
+
+static void what_faded_was_not_forgotten(void **state)
+{
+	struct world *w = *state;
+	int64_t n = 0, id = add(w, "safe", "the code is zanzibar");
+	int64_t other = add(w, "b", "stays too");
+
+	(void)everywhere(w, id, other);
+	world_sql(w, "UPDATE memory SET expires_at = '2020-01-01T00:00:00Z'");
+	ok(w, store_memory_purge(w->s, NULL, &n, &w->e));
+	assert_int_equal(n, 2);
+	assert_int_equal(tombstones(w), 0);
+	assert_true(holding(w, "zanzibar") > 0);
+	assert_true(str_eq(unsaid(w, SAID), SAID));
+}
+
+static void a_turn_that_is_over_names_what_it_forgot_by_ids_alone(void **state)
+{
+	static const char listed[] = "forgot 2; tell the user what went, undo brings it back:\n"
+				     "id=1 (fact) mom id=7\nid=22 (fact) the divorce";
+	static const char back[] = "brought back 1:\nid=3 (fact) dad: stays";
+	struct world *w = *state;
+
+	(void)world_add(w, "1", "forget it");
+	struct turn t = world_claim(w);
+	struct call calls[2] = { world_call(1, 1, CALL_DONE, true),
+				 world_call(1, 2, CALL_DONE, true) };
+	for (int i = 0; i < 2; i++)
+		calls[i].requested = calls[i].name = S("memory_forget");
+	calls[0].args = S("{\"query\":\"mom divorce\"}");
+	calls[0].result = str_of(listed);
+	calls[1].args = S("{\"undo\":true}");
+	calls[1].result = str_of(back);
+	struct turn_step step = {
+		.round = 1,
+		.wire = S("{\"role\":\"assistant\",\"content\":\"on it\",\"tool_calls\":["
+			  "{\"id\":\"p1\",\"type\":\"function\",\"function\":{\"name\":"
+			  "\"memory_forget\",\"arguments\":\"{\\\"query\\\":\\\"mom "
+			  "divorce\\\"}\"}},{\"id\":\"p2\",\"type\":\"function\",\"function\":"
+			  "{\"name\":\"memory_forget\",\"arguments\":\"{\\\"undo\\\":true}\"}}"
+			  "]}"),
+		.text = S("on it"),
+		.calls = calls,
+		.calls_n = 2
+	};
+	struct tx tx = world_begin(w);
+	ok(w, store_turn_step(&tx, t.id, &step, &w->e));
+	ok(w, store_memory_hush(&tx, t.id, &w->e));
+	ok(w, store_memory_hush(&tx, t.id, &w->e)); /* a second time changes nothing */
+	world_commit(w, &tx);
+	assert_int_equal(holding(w, "mom"), 0);
+	assert_int_equal(holding(w, "divorce"), 0);
+	assert_string_equal(
+		world_text(w, "SELECT content FROM turn_messages WHERE idx = 1").p,
+		"forgot 2; tell the user what went, undo brings it back:\nid=1 (forgotten)\n"
+		"id=22 (forgotten)");
+	assert_string_equal(world_text(w, "SELECT content FROM turn_messages WHERE idx = 2").p,
+			    back);
+	assert_string_equal(
+		world_text(w, "SELECT json_extract(wire, '$.tool_calls[1].function.arguments') "
+			      "FROM turn_messages WHERE role = 'assistant'")
+			.p,
+		"{\"undo\":true}");
+	world_finish(w, &t);
+}
+
 static void what_it_superseded_is_forgotten_with_it(void **state)
 {
 	struct world *w = *state;
@@ -660,6 +831,11 @@ int main(void)
 		T(much_that_expired_long_ago_is_deleted_in_batches),
 		T(what_expired_long_ago_is_deleted_at_last),
 		T(a_forgotten_row_is_nowhere),
+		T(whoever_forgot_it_no_summary_says_it_again),
+		T(what_is_kept_of_it_goes_with_the_last_turn_that_may_say_it),
+		T(what_a_foreign_shell_deleted_is_nowhere_at_the_next_prompt),
+		T(what_faded_was_not_forgotten),
+		T(a_turn_that_is_over_names_what_it_forgot_by_ids_alone),
 		T(what_it_superseded_is_forgotten_with_it),
 		T(what_is_there_again_does_not_keep_the_rest_from_coming_back),
 		T(forgetting_can_be_undone_until_the_epoch_ends),
