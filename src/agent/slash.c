@@ -2,10 +2,11 @@
  * Slash commands.  A command is a whole message: a word with a slash and, where its row
  * says so, arguments; anything else that begins with a slash is text for the model.
  * Control words act in the transaction that records them (see store/inbox); the rest is
- * answered beside whatever turn runs, and only reads, but for /resend.
+ * answered beside whatever turn runs, and only reads, but for /resend and the holds of tools.
  */
 #include "agent/slash.h"
 
+#include "agent/holds.h"
 #include "agent/internal.h"
 #include "agent/prompt.h"
 #include "base/version.h"
@@ -18,7 +19,7 @@
 #include "store/state.h"
 #include "text/text.h"
 
-enum args { ARGS_NONE, ARGS_OPTIONAL, ARGS_REQUIRED };
+enum args { ARGS_NONE, ARGS_OPTIONAL, ARGS_WORD };
 
 struct ask {
 	struct agent *ag;
@@ -39,6 +40,9 @@ static void add_questions(struct buf *b, const struct ask *q)
 
 static str run_status(const struct ask *q);
 static str run_tools(const struct ask *q);
+static str run_brief(const struct ask *q);
+static str run_short(const struct ask *q);
+static str run_off(const struct ask *q);
 static str run_perf(const struct ask *q);
 static str run_tokens(const struct ask *q);
 static str run_start(const struct ask *q);
@@ -62,6 +66,9 @@ static const struct slash {
 	{ "cancel", ARGS_NONE, NULL, CONTROL_STOP, NULL },
 	{ "whoami", ARGS_NONE, run_whoami, 0, "who you are here: chat, user, session" },
 	{ "resend", ARGS_NONE, run_resend, 0, "send again what may not have arrived" },
+	{ "brief", ARGS_WORD, run_brief, 0, "PREFIX: switch its tools on, for six hours" },
+	{ "short", ARGS_WORD, run_short, 0, "PREFIX: switch its tools on, for 27 hours" },
+	{ "off", ARGS_WORD, run_off, 0, "PREFIX: switch its tools off again" },
 	{ "tokens", ARGS_NONE, run_tokens, 0, "where the tokens of a request go" },
 	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
 };
@@ -75,8 +82,9 @@ static const struct slash *find(str text, struct arena *a, str *args)
 	for (size_t i = 0; i < COUNT(table); i++) {
 		if (!str_eq(word, str_of(table[i].name)))
 			continue;
+		bool one = args->n > 0 && !str_has(*args, S(" ")) && !str_has(*args, S("\n"));
 		bool fits = table[i].args == ARGS_OPTIONAL ||
-			    (args->n > 0) == (table[i].args == ARGS_REQUIRED);
+			    (table[i].args == ARGS_WORD ? one : args->n == 0);
 		return fits ? &table[i] : NULL;
 	}
 	return NULL;
@@ -277,11 +285,10 @@ static str run_status(const struct ask *q)
 	struct buf b = buf_in(q->a, 65536);
 	struct agent *ag = q->ag;
 	struct snapshot *snap = agent_snapshot_get(ag);
-	struct toolset set = { 0 };
+	struct holds h;
 	struct usage u = { 0 };
 	struct err e = { 0 };
 
-	tools_snapshot(ag->opt.tools, q->a, &set);
 	buf_fmt(&b, "gantry %s\nuptime=%.*s\nmodel=%.*s", version_text(),
 		STRF(uptime(q->a, clock_now_ms() - ag->started_at_ms)),
 		STRF(snap->cfg->model.name));
@@ -289,8 +296,8 @@ static str run_status(const struct ask *q)
 	add_quirks(&b, q);
 	add_session(&b, q);
 	add_questions(&b, q);
-	buf_fmt(&b, "\ntools=%zu\nschema_est_tokens=%lld (estimate)", set.n,
-		(long long)toolset_tokens(&set));
+	if (holds_of_chat(&h, ag, q->channel, q->address, q->a, &e) == OK)
+		buf_add(&b, holds_status(&h, q->a));
 	add_sandbox(&b, q);
 	add_servers(&b, q);
 	if (store_usage(ag->opt.store, ag->started_at_ms, &u, &e) == OK)
@@ -306,20 +313,25 @@ static str run_status(const struct ask *q)
 
 static str run_tools(const struct ask *q)
 {
-	struct buf b = buf_in(q->a, 1u << 20);
-	struct toolset set = { 0 };
+	struct err e = { 0 };
+	struct holds h;
 
-	tools_snapshot(q->ag->opt.tools, q->a, &set);
-	if (set.n == 0)
-		return S("tools: (none)");
-	buf_fmt(&b, "tools (%zu, about %lld tokens of schema, estimated):", set.n,
-		(long long)toolset_tokens(&set));
-	for (size_t i = 0; i < set.n; i++) {
-		const struct tool_spec *t = &set.v[i];
-		buf_fmt(&b, "\n- %.*s", STRF(t->name));
-		if (t->server.n)
-			buf_fmt(&b, "  (server=%.*s tool=%.*s)", STRF(t->server),
-				STRF(t->tool));
-	}
-	return buf_str(&b);
+	if (holds_of_chat(&h, q->ag, q->channel, q->address, q->a, &e) < 0)
+		return arena_fmt(q->a, "That did not work: %s", e.msg);
+	return holds_list(&h, q->a);
+}
+
+static str run_brief(const struct ask *q)
+{
+	return holds_set(q->ag, q->channel, q->address, q->args, TOOL_HOLD_BRIEF, q->a);
+}
+
+static str run_short(const struct ask *q)
+{
+	return holds_set(q->ag, q->channel, q->address, q->args, TOOL_HOLD_SHORT, q->a);
+}
+
+static str run_off(const struct ask *q)
+{
+	return holds_off(q->ag, q->channel, q->address, q->args, q->a);
 }

@@ -2,19 +2,18 @@
  * /tokens: what the next request of a conversation would be made of, as estimated, and what the
  * model itself counted.
  */
+#include "agent/holds.h"
 #include "agent/internal.h"
 #include "agent/prompt.h"
 #include "store/memory.h"
 #include "store/model_call.h"
 #include "store/state.h"
-#include "store/tool_hold.h"
 #include "text/text.h"
-#include "tools/dynamic.h"
 
 /* Estimated tokens, by where they come from. */
 struct parts {
-	int64_t persona, memory, summary, history, tools, turn;
-	int64_t messages, tools_n;
+	int64_t persona, memory, summary, history, turn;
+	int64_t messages;
 	struct turn_cost last;
 	struct session session;
 };
@@ -57,26 +56,6 @@ static int conversation(struct parts *p, struct agent *ag, int64_t past, str cha
 	rc = store_turn_load(s, p->last.turn_id, a, &rows, &n, &calls, &calls_n, e);
 	if (rc == OK)
 		p->turn = rows_tokens(a, rows, n);
-	return rc;
-}
-
-/* The tools of the next request: with tools.dynamic those that are on. */
-static int shown(struct parts *p, struct agent *ag, bool dynamic, struct arena *a,
-		 struct err *e)
-{
-	struct toolset set;
-	str *keys = NULL;
-	size_t n = 0;
-	int rc = OK;
-
-	tools_snapshot(ag->opt.tools, a, &set);
-	if (dynamic && p->session.id.n)
-		rc = store_tool_holds(ag->opt.store, p->session.id, a, &keys, &n, e);
-	if (dynamic && rc == OK)
-		dynamic_gate(&set, keys, n, a);
-	for (size_t i = 0; i < set.n; i++)
-		p->tools_n += !set.off || !set.off[i];
-	p->tools = toolset_tokens(&set);
 	return rc;
 }
 
@@ -133,11 +112,11 @@ static str tokens_text(struct agent *ag, const struct snapshot *snap, str channe
 	struct parts p = { .persona = text_tokens(snap->persona) };
 	int64_t max = snap->cfg->limits.history_max_tokens, permille = 1000;
 	int64_t past = snap->cfg->limits.history_max_messages + HISTORY_SLACK;
-	bool dynamic = snap->cfg->agent.dynamic_tools;
+	struct holds h;
 	struct err e = { 0 };
 
 	if (conversation(&p, ag, past, channel, address, a, &e) < 0 ||
-	    shown(&p, ag, dynamic, a, &e) < 0 ||
+	    holds_of_chat(&h, ag, channel, address, a, &e) < 0 ||
 	    (ag->opt.model && store_tokens_permille(ag->opt.store, model_issuer(ag->opt.model),
 						    &permille, &e) < 0))
 		return arena_fmt(a, "That did not work: %s", e.msg);
@@ -147,9 +126,12 @@ static str tokens_text(struct agent *ag, const struct snapshot *snap, str channe
 	add_part(&b, "summary", p.summary, S(""));
 	add_part(&b, "history", p.history,
 		 arena_fmt(a, "%lld messages", (long long)p.messages));
-	add_part(&b, "tools", p.tools, arena_fmt(a, "%lld tools", (long long)p.tools_n));
+	add_part(&b, "tools", h.shown_tokens,
+		 h.dynamic ? arena_fmt(a, "%zu of %zu tools", h.shown, h.set.n)
+			   : arena_fmt(a, "%zu tools", h.shown));
 	add_part(&b, "this turn", p.turn, p.last.open ? S("running") : S("none runs"));
-	add_part(&b, "in all", p.persona + p.memory + p.summary + p.history + p.tools + p.turn,
+	add_part(&b, "in all",
+		 p.persona + p.memory + p.summary + p.history + h.shown_tokens + p.turn,
 		 arena_fmt(a, "history is cut when it is over %lld",
 			   (long long)(max * 1000 / permille)));
 	if (permille != 1000)

@@ -56,6 +56,12 @@ int store_tool_hold(struct tx *tx, str session_id, str prefix, enum tool_hold ho
 			       NULL, e);
 }
 
+int store_tool_release(struct tx *tx, str session_id, str prefix, struct err *e)
+{
+	return db_run(tx_db(tx), "DELETE FROM tool_holds WHERE session_id = ?1 AND prefix = ?2",
+		      DB_ARGS(db_text(session_id), db_text(prefix)), NULL, e);
+}
+
 int store_tool_used(struct tx *tx, str session_id, str prefix, struct err *e)
 {
 	return db_run(tx_db(tx),

@@ -17,6 +17,9 @@ int store_tool_holds(struct store *s, str session_id, struct arena *a, str **out
 int store_tool_hold(struct tx *tx, str session_id, str prefix, enum tool_hold hold,
 		    struct err *e) MUSTUSE;
 
+/* Switch one off. */
+int store_tool_release(struct tx *tx, str session_id, str prefix, struct err *e) MUSTUSE;
+
 /* A tool of it was called. */
 int store_tool_used(struct tx *tx, str session_id, str prefix, struct err *e) MUSTUSE;
 

@@ -36,6 +36,13 @@ static const struct word {
 	{ "/tools", -1, "\n- echo" },
 	{ "/status", -1, "\nuptime=" },
 	{ "/perf", -1, "no turns yet" },
+	{ "/brief", -1, NULL },
+	{ "/short", -1, NULL },
+	{ "/off", -1, NULL },
+	{ "/brief me on the news", -1, NULL },
+	{ "/Short google__calendar", -1, "tools.dynamic is off" },
+	{ "/brief@AnyBot a,b", -1, "tools.dynamic is off" },
+	{ "/off x", -1, "tools.dynamic is off" },
 	{ "/tokens", -1, "\nhistory: 0 (0 messages)\n" },
 	{ "/start", -1, "/stop: end the running turn" },
 	{ "/start x1y2", -1, "Hello" },
@@ -250,8 +257,8 @@ static void tokens_counts_the_tools_that_are_on(void **state)
 	world_commit(k->w, &tx);
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
 				  &after));
-	aw_has(before.p, "\ntools: 6 (1 tools)\n");
-	aw_has(after.p, "\ntools: 22 (3 tools)\n");
+	aw_has(before.p, "\ntools: 6 (1 of 3 tools)\n");
+	aw_has(after.p, "\ntools: 22 (3 of 3 tools)\n");
 }
 
 static void nothing_to_call_is_said(void **state)
