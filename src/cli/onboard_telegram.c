@@ -208,11 +208,9 @@ static int capture(struct onboard *o, str bot, struct err *e)
 		STRF(bot), l.code.p, l.code.p);
 	if ((rc = listen(&l, e)) < 0 || !l.id)
 		return rc;
-	rc = ask_yes(&o->ask,
-		     arena_fmt(o->a, "The code came from %s, id %lld. Is that you?", l.who.p,
-			       (long long)l.id)
-			     .p,
-		     true, &yes, e);
+	ask_say(&o->ask, "The code came from id %lld, who is called: %s", (long long)l.id,
+		l.who.p);
+	rc = ask_yes(&o->ask, "Is that you?", true, &yes, e);
 	if (rc == OK && yes)
 		o->owner = l.id;
 	return rc;

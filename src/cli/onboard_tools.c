@@ -59,10 +59,20 @@ static const char *unfit(const struct onboard *o, str path)
 	return NULL;
 }
 
+/* As one writes it: ~ for the home directory. */
+static str shown(const struct onboard *o, str path)
+{
+	str home = env_get(&o->cli->env, "HOME"), rel;
+
+	return home.n && path_below(home, path, &rel) && !str_eq(rel, S("."))
+		       ? arena_fmt(o->a, "~/%.*s", STRF(rel))
+		       : path;
+}
+
 int onboard_workspace(struct onboard *o, struct err *e)
 {
 	const char *flag = o->flags.workspace;
-	str def = o->workspace.n ? o->workspace
+	str def = o->workspace.n ? shown(o, o->workspace)
 		  : flag         ? str_of(flag)
 		  : env_get(&o->cli->env, "HOME").n
 			  ? S("~/gantry-workspace")

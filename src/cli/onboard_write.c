@@ -219,30 +219,42 @@ static int make_all(struct writing *w, struct err *e)
 	return make(w, o->path, config_text(w), e);
 }
 
-int onboard_write(struct onboard *o, struct err *e)
+/* What the person is asked about; ASK_BACK and the end are theirs. */
+static int agreed(struct onboard *o, struct err *e)
 {
-	struct writing w = { .o = o };
 	bool yes = true;
 	int rc;
 
-	name_files(&w);
+	ask_note(&o->ask, "It goes to %.*s and the files beside it.", STRF(o->path));
+	rc = ask_yes(&o->ask, "Write this?", true, &yes, e);
+	if (rc != OK || yes)
+		return rc;
+	o->ask.over = true;
+	return err_set(e, E_CANCELED, "as you say");
+}
+
+int onboard_write(struct onboard *o, struct err *e)
+{
+	struct writing w;
+	int rc;
+
 	ask_say(&o->ask, "\n%.*s with %.*s; %s; tools:%s%s%s%s%s%s", STRF(o->base_url),
 		STRF(o->model), o->telegram ? "Telegram and the terminal" : "the terminal",
 		o->files ? " files" : "", o->web ? " web" : "", o->exec ? " exec" : "",
 		o->memory ? " memory" : "", o->cron ? " cron" : "",
 		serves(o) ? " servers" : "");
-	ask_note(&o->ask, "It goes to %.*s and the files beside it.", STRF(o->path));
-	rc = ask_yes(&o->ask, "Write this?", true, &yes, e);
-	if (rc != OK)
-		return rc;
-	if (!yes) {
-		o->ask.over = true;
-		return err_set(e, E_CANCELED, "as you say");
-	}
-	if ((rc = make_all(&w, e)) < 0) {
+	for (;;) {
+		if ((rc = agreed(o, e)) != OK)
+			return rc;
+		w = (struct writing){ .o = o };
+		name_files(&w);
+		if ((rc = make_all(&w, e)) == OK)
+			break;
 		while (w.made_n)
 			(void)unlink(w.made[--w.made_n]);
-		return rc;
+		if (o->ask.automatic)
+			return rc;
+		ask_say(&o->ask, "  ! %s; nothing was written. Mend that, or go back.", e->msg);
 	}
 	for (size_t i = 0; i < w.made_n; i++)
 		ask_say(&o->ask, "wrote %s", w.made[i]);
