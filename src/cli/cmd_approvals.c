@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #include "base/date.h"
+#include "cli/show.h"
 #include "os/clock.h"
 #include "store/audit.h"
 #include "text/json.h"
@@ -36,18 +37,6 @@ static str label(const struct audit_row *r)
 	return r->decision;
 }
 
-/* Secrets hidden; of a command line the command. */
-static str shown(const struct config *cfg, const struct audit_row *r, struct arena *a)
-{
-	struct json *v;
-	str s = r->args;
-
-	if (str_eq(r->tool, S("exec")) && json_read(&v, a, r->args, NULL) == OK &&
-	    json_str(v, "command").n)
-		s = json_str(v, "command");
-	return text_redact(a, text_redact_values(a, s, cfg->secrets, cfg->secrets_n));
-}
-
 static void row_json(struct buf *b, const struct config *cfg, const struct audit_row *r,
 		     struct arena *a)
 {
@@ -68,7 +57,7 @@ static void row_json(struct buf *b, const struct config *cfg, const struct audit
 		buf_json_member_i64(b, "duration_ms", r->duration_ms);
 	buf_json_key(b, "truncated");
 	buf_add(b, r->truncated ? S("true") : S("false"));
-	buf_json_member(b, "command", shown(cfg, r, a));
+	buf_json_member(b, "command", show_args(cfg, r->tool, r->args, a));
 	buf_addc(b, '}');
 }
 
@@ -85,7 +74,8 @@ static void row_text(struct buf *b, const struct config *cfg, const struct audit
 		STRF(date_rfc3339(a, r->created_at_ms)), STRF(r->session_id),
 		STRF(text_line(a, r->tool, 40)), STRF(label(r)),
 		STRF(text_line(a, r->decider, 24)), STRF(text_line(a, r->requester, 24)), exit,
-		took, r->truncated ? "yes" : "no", STRF(text_line(a, shown(cfg, r, a), 200)));
+		took, r->truncated ? "yes" : "no",
+		STRF(text_line(a, show_args(cfg, r->tool, r->args, a), 200)));
 }
 
 static int list(struct cli *cli, const struct config *cfg, struct store *s, int64_t limit,

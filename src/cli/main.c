@@ -12,11 +12,29 @@
 #include "os/proc.h"
 #include "os/signals.h"
 
+/* A line each, so that two who add one do not meet. */
+/* clang-format off */
 static const struct cmd *const commands[] = {
-	&cmd_run,       &cmd_chat,   &cmd_prompt,  &cmd_tools,   &cmd_sessions, &cmd_memory,
-	&cmd_status,    &cmd_doctor, &cmd_init,    &cmd_config,  &cmd_send,     &cmd_policy,
-	&cmd_approvals, &cmd_cron,   &cmd_version, &cmd_onboard,
+	&cmd_run,
+	&cmd_chat,
+	&cmd_prompt,
+	&cmd_tools,
+	&cmd_sessions,
+	&cmd_memory,
+	&cmd_status,
+	&cmd_doctor,
+	&cmd_init,
+	&cmd_config,
+	&cmd_send,
+	&cmd_policy,
+	&cmd_approvals,
+	&cmd_trace,
+	&cmd_queue,
+	&cmd_cron,
+	&cmd_version,
+	&cmd_onboard,
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {
