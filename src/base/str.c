@@ -20,13 +20,6 @@ static int lower(char c)
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
 }
 
-bool str_is(str s, const char *word)
-{
-	if (s.n == 0 || s.p[0] != word[0])
-		return s.n == 0 && !*word;
-	return strlen(word) == s.n && memcmp(s.p, word, s.n) == 0;
-}
-
 bool str_ieq(str a, str b)
 {
 	if (a.n != b.n)

@@ -9,6 +9,8 @@
 
 #include "base/attr.h"
 
+#include <string.h>
+
 typedef struct str {
 	const char *p;
 	size_t n;
@@ -22,7 +24,15 @@ typedef struct str {
 str str_of(const char *cstr);
 
 bool str_eq(str a, str b);
-bool str_is(str s, const char *word); /* a C string; quick where the first bytes differ */
+
+/* Is it this C string?  In line, since tables of words are searched with it. */
+static inline bool str_is(str s, const char *word)
+{
+	if (s.n == 0 || s.p[0] != word[0])
+		return s.n == 0 && !*word;
+	return strlen(word) == s.n && memcmp(s.p, word, s.n) == 0;
+}
+
 bool str_ieq(str a, str b); /* ASCII case ignored */
 int str_cmp(str a, str b); /* by bytes, as memcmp; shorter first */
 bool str_starts(str s, str prefix);
