@@ -78,7 +78,8 @@ int file_read_fd(str *out, struct arena *a, int fd, size_t max, struct err *e)
 		if (got <= 0)
 			break;
 		buf_filled(&b, (size_t)got);
-		step = READ_STEP;
+		/* Less than was asked for: most likely the end, which needs no room. */
+		step = (size_t)got < want ? 1 : READ_STEP;
 	}
 	if (got < 0)
 		return err_sys(e, "read");

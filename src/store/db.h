@@ -40,6 +40,8 @@ struct db {
 /* Pages that a connection keeps for itself; the system keeps those of the file anyway.  (Setting
  * it reads the schema, so it has to be known that this is a database.) */
 #define DB_CACHE "PRAGMA cache_size = -512"
+/* Every commit empties the caches of readers: theirs is for one look. */
+#define DB_CACHE_READER "PRAGMA cache_size = -128"
 
 /* Open an existing file and set what every connection needs.  *out is untouched on error. */
 int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch,

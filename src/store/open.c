@@ -165,6 +165,8 @@ static int migrate(struct db *db, struct err *e)
 		rc = db_script(db, "COMMIT", e);
 	if (rc < 0)
 		(void)sqlite3_exec(db->h, "ROLLBACK", NULL, NULL, NULL);
+	/* All tables that were made, most of which nobody needs soon. */
+	(void)sqlite3_db_release_memory(db->h);
 	return rc;
 }
 
@@ -274,6 +276,9 @@ int store_check(struct store *s, const struct cancel *c, struct err *e)
 	rc = pragma_text(&verdict, r.db, "PRAGMA quick_check(1)", &a, e);
 	sqlite3_progress_handler(r.db->h, 0, NULL, NULL);
 	r.db->doomed = OK;
+	/* It holds pages of the whole file: better none than this one in the pool. */
+	(void)!db_run(r.db, "COMMIT", DB_NO_ARGS, NULL, NULL);
+	db_drop(&r.db);
 	if (cancel_reason(c) != CANCEL_NONE)
 		return cancel_check(c, e);
 	if (rc < 0)

@@ -119,7 +119,7 @@ int reader_begin(struct reader *r, struct store *s, struct err *e)
 			break;
 	}
 	if (rc == OK && fresh)
-		rc = db_script(db, DB_CACHE, e);
+		rc = db_script(db, DB_CACHE_READER, e);
 	if (rc < 0) {
 		readers_put(s->readers, db);
 		return rc;
