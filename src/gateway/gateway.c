@@ -108,10 +108,8 @@ static void *worker_main(void *arg)
 		bell_hear(&g->inbox);
 		int64_t since_ms = clock_now_ms();
 		beats_move(work.beat);
-		for (; (rc = work_turn(g, &work, NULL, &e)) == OK; since_ms = clock_now_ms()) {
+		for (; (rc = work_turn(g, &work, NULL, &e)) == OK; since_ms = clock_now_ms())
 			beats_move(work.beat);
-			bell_ring(&g->system); /* it may have left work of our own */
-		}
 		beats_move(work.beat);
 		ms = next_look(g, since_ms);
 		if (rc == E_NOENT)
@@ -329,6 +327,7 @@ static void up_control(void *arg, str turn_id)
 	struct gateway *d = arg;
 
 	(void)turns_fire(&d->g->turns, turn_id, CANCEL_USER);
+	work_news(d->g);
 	bell_ring(&d->g->inbox);
 }
 

@@ -88,6 +88,16 @@ static void catch_up(struct engine *g, str id, struct cancel *token)
 		cancel_fire(token, CANCEL_USER);
 }
 
+void work_news(struct engine *g)
+{
+	unsigned news = store_news(g->store);
+
+	if (news & STORE_NEWS_CLOCK)
+		bell_ring(&g->clock);
+	if (news & STORE_NEWS_SYSTEM)
+		bell_ring(&g->system);
+}
+
 /* Nobody else would ever run what was lost here: its owner lives. */
 static int give_back(struct engine *g, struct err *e)
 {
@@ -143,7 +153,9 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	/* A scheduled turn answers its schedule: what a person says meanwhile is a turn of its own. */
 	if (entered && opt->steer && !scheduled_turn(&t))
 		io.on_request = on_request;
-	bell_ring(&g->inbox); /* one ring may stand for many rows: let another worker look */
+	if (t.more)
+		bell_ring(
+			&g->inbox); /* one ring may stand for many rows: let another worker look */
 	catch_up(g, t.id, &token);
 	rc = agent_turn_run(g->agent, &t, &io, &token, e);
 	if (rc < 0 && rc != E_CANCELED)
@@ -156,7 +168,9 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	 * ran this turn looks for the next one itself, unless it has to wait now. */
 	bell_ring(&g->outbox);
 	bell_ring(&g->control);
-	bell_ring(&g->clock); /* it may have been parked, and that has an end */
+	work_news(g);
+	if (scheduled_turn(&t))
+		bell_ring(&g->clock);
 	if (rc < 0)
 		bell_ring(&g->inbox);
 	return rc;

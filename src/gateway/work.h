@@ -32,6 +32,9 @@ struct work_done {
 int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *done,
 	      struct err *e) MUSTUSE;
 
+/* Ring the clock and the system worker when a commit left something for them. */
+void work_news(struct engine *g);
+
 /* Deliver one outbox row: cut it into pieces and send each.  How a piece ended is written even
  * when that has to wait for room on the disk.  E_NOENT nothing to send now;
  * then *wake_at_ms (wall) is when to look again, 0 never. */

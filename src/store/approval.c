@@ -87,6 +87,7 @@ int store_approval_add(struct tx *tx, const struct approval *in, char *id, struc
 
 	if (rc < 0)
 		return rc;
+	tx->news |= STORE_NEWS_CLOCK;
 	id_long(id);
 	p.id = str_of(id);
 	rc = db_run(
@@ -213,6 +214,7 @@ int store_turn_park(struct tx *tx, str turn_id, bool *parked, struct err *e)
 	int64_t changed = 0;
 	int rc = turn_row_live(&t, tx, turn_id, e);
 
+	tx->news |= STORE_NEWS_CLOCK;
 	if (rc == OK)
 		/* Whatever was decided meanwhile is worked off first. */
 		rc = db_run(tx_db(tx),

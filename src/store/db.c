@@ -4,6 +4,8 @@
  */
 #include "store/db.h"
 
+#include "os/wait.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +16,8 @@
 #include <string.h>
 
 #define ROW_MAX (64 << 20)
+#define BUSY_MS 10000
+#define RETRY_MS 5
 
 static bool no_room(sqlite3 *h, int rc)
 {
@@ -90,11 +94,18 @@ int db_script(struct db *db, const char *sql, struct err *e)
 	return rc == SQLITE_OK ? OK : db_error(db, rc, "database", e);
 }
 
-/* Nothing here may read the file: it may be no database. */
+/* A reader's first read of a transaction cannot have its snapshot yet. */
+static int wait_for_writer(void *arg, int times)
+{
+	(void)arg;
+	return times < BUSY_MS / RETRY_MS && wait_ms(RETRY_MS, NULL, NULL) == OK;
+}
+
+/* Nothing here may read the file: it may be no database.  Who writes waits in baton.c. */
 static int configure(struct db *db, bool writable, struct err *e)
 {
 	(void)sqlite3_extended_result_codes(db->h, 1);
-	(void)sqlite3_busy_timeout(db->h, 0);
+	(void)sqlite3_busy_handler(db->h, writable ? NULL : wait_for_writer, NULL);
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	/* The triggers of memory write to FTS5 tables, which older SQLites take for unsafe there. */
 	(void)sqlite3_db_config(db->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, writable, NULL);

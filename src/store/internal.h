@@ -19,6 +19,7 @@ struct store {
 	int owner_fd, lock_fd; /* -1 not held */
 	_Atomic int latch;
 	_Atomic int64_t commits;
+	_Atomic unsigned news;
 	struct baton *baton; /* guards the four below */
 	struct db *writer;
 	int wal_pages; /* after the last commit */
@@ -48,7 +49,7 @@ struct readers *readers_new(struct arena *a);
 void readers_free(struct readers *r);
 void readers_put(struct readers *r, struct db *db);
 
-/* A consistent view of the last commit:
+/* A consistent view of what was the last commit when the first read was made:
  *	SCOPED(reader_end) struct reader r = { 0 };
  *	if ((rc = reader_begin(&r, s, e)) < 0) return rc; */
 struct reader {

@@ -79,6 +79,7 @@ static int one_job(struct store *s, const char *sql, const struct db_arg *args, 
 
 static int insert(struct tx *tx, const struct job *j, struct err *e)
 {
+	tx->news |= STORE_NEWS_CLOCK;
 	return db_run(tx_db(tx),
 		      "INSERT INTO jobs (source, name, channel, address, sender, to_channel, "
 		      "to_address, prompt, kind, expr, zone, ephemeral, catch_up, timeout_ms, "

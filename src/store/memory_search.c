@@ -352,9 +352,11 @@ int memory_search(struct db *db, str query, int64_t limit, struct arena *a, stru
 
 	*out = NULL;
 	*n = 0;
+	if (rc < 0 || rows == 0)
+		return rc;
 	s.terms = terms_wanted(&work, cut(&work, query), TERMS_MAX);
 	s.rows = (double)rows;
-	if (rc == OK && s.terms.n)
+	if (s.terms.n)
 		rc = look_up_all(&s, e);
 	if (rc == OK && s.terms.n)
 		rc = look_at_pending(&s, e);

@@ -5,13 +5,9 @@
  */
 #include "store/internal.h"
 
-#include "os/wait.h"
-
 #include <pthread.h>
 
 #define IDLE_MAX 8
-#define BUSY_MS 10000
-#define RETRY_MS 5
 
 struct readers {
 	pthread_mutex_t lock; /* guards idle, idle_n */
@@ -85,43 +81,30 @@ void readers_free(struct readers *r)
 	(void)pthread_mutex_destroy(&r->lock);
 }
 
-/* BEGIN alone takes no snapshot: the first read does. */
-static int snapshot(struct db *db, struct err *e)
+static int open_one(struct db **db, struct store *s, struct err *e)
 {
-	int64_t n;
-	int rc = db_run(db, "BEGIN", DB_NO_ARGS, NULL, e);
+	int rc = db_open(db, s->path, false, &s->latch, e);
 
-	if (rc == OK)
-		rc = db_number(db, "SELECT max(version) FROM schema_migrations", DB_NO_ARGS, &n,
-			       e);
 	if (rc < 0)
-		(void)!db_script(db, "ROLLBACK", NULL);
+		return rc;
+	rc = db_script(*db, DB_CACHE_READER, e);
+	if (rc < 0)
+		db_drop(db);
 	return rc;
 }
 
+/* BEGIN alone takes no snapshot: the first read does. */
 int reader_begin(struct reader *r, struct store *s, struct err *e)
 {
-	int64_t until = clock_mono_ms() + BUSY_MS;
 	int rc = store_failed(s, e);
 
 	if (rc < 0)
 		return rc;
 	struct db *db = pop(s->readers);
-	bool fresh = !db;
-	if (fresh) {
-		rc = db_open(&db, s->path, false, &s->latch, e);
-		if (rc < 0)
-			return rc;
-	}
-	while ((rc = snapshot(db, e)) == E_BUSY && clock_mono_ms() < until) {
-		rc = wait_ms(RETRY_MS, NULL, e);
-		if (rc < 0)
-			break;
-	}
-	if (rc == OK && fresh)
-		rc = db_script(db, DB_CACHE_READER, e);
-	if (rc < 0) {
-		readers_put(s->readers, db);
+	if (!db && (rc = open_one(&db, s, e)) < 0)
+		return rc;
+	if ((rc = db_run(db, "BEGIN", DB_NO_ARGS, NULL, e)) < 0) {
+		db_close(db);
 		return rc;
 	}
 	r->s = s;

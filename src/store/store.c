@@ -322,10 +322,16 @@ int store_commit(struct tx *tx, struct err *e)
 	rc = commit(db, e);
 	if (rc == OK) {
 		atomic_fetch_add(&tx->s->commits, 1);
+		atomic_fetch_or(&tx->s->news, tx->news);
 		checkpoint_some(tx->s);
 	}
 	leave(tx);
 	return rc;
+}
+
+unsigned store_news(struct store *s)
+{
+	return atomic_exchange(&s->news, 0);
 }
 
 int64_t store_commits(const struct store *s)

@@ -70,12 +70,18 @@ bool store_is_own_file(const struct store *s, uint64_t dev, uint64_t ino);
 struct tx {
 	struct store *s;
 	bool open, failed;
+	unsigned news; /* what its commit leaves for others, see store_news() */
 };
 
 /* Turns are taken in the order of asking.  E_BUSY after 10 s, E_CANCELED, E_TIMEOUT of c. */
 int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 int store_commit(struct tx *tx, struct err *e) MUSTUSE;
 void store_rollback(struct tx *tx); /* nothing after a commit; for SCOPED */
+
+/* What the commits of this process since the last call left for the threads that look by
+ * themselves only now and then: whoever asks rings their bells. */
+enum { STORE_NEWS_SYSTEM = 1, /* a system row */ STORE_NEWS_CLOCK = 2 /* a job, a question */ };
+unsigned store_news(struct store *s);
 
 /* How many commits this process made; for benches. */
 int64_t store_commits(const struct store *s);

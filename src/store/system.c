@@ -12,6 +12,7 @@ int store_system_add(struct tx *tx, const struct system_new *row, struct err *e)
 	int64_t now = clock_now_ms();
 	int64_t at = row->ready_at_ms > 0 ? row->ready_at_ms : now;
 
+	tx->news |= STORE_NEWS_SYSTEM;
 	return db_run(tx_db(tx),
 		      "INSERT INTO system_rows (what, key, text, ready_at_ms, created_at_ms) "
 		      "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (what, key) DO UPDATE SET "

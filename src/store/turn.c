@@ -158,12 +158,19 @@ static int load_turn(struct turn *out, struct tx *tx, struct arena *a, struct er
 int store_turn_claim(struct tx *tx, str only, struct arena *a, struct turn *out, struct err *e)
 {
 	struct turn t = { 0 };
+	struct found next;
 	int rc = claim_ready(tx, only, a, &t.id, e);
+	bool fresh = rc == OK && !t.id.n;
 
-	if (rc == OK && !t.id.n)
+	if (fresh)
 		rc = claim_new(tx, only, a, &t.id, e);
 	if (rc == OK)
 		rc = load_turn(&t, tx, a, e);
+	if (rc == OK && fresh)
+		rc = find_row(tx, only, a, &next, e);
+	t.more = rc == OK;
+	if (rc == E_NOENT && t.id.n)
+		rc = OK;
 	if (rc == OK)
 		*out = t;
 	return rc;

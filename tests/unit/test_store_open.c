@@ -537,6 +537,8 @@ static void without_wal_a_commit_waits_for_readers(void **state)
 	without_shm = true;
 	w->s = world_open(w, STORE_DAEMON);
 	ok(w, reader_begin(&r, w->s, &w->e));
+	assert_int_equal(E_NOENT,
+			 db_number(r.db, "SELECT value FROM cursors", DB_NO_ARGS, &n, &w->e));
 	ok(w, thread_start(&t, "committer", commit_once, &me, &w->e));
 	while (!me.begun)
 		continue;

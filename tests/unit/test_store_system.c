@@ -21,6 +21,20 @@ static void add(struct world *w, const char *what, const char *key, int64_t at)
 	world_commit(w, &tx);
 }
 
+static void a_commit_leaves_word_of_it_once(void **state)
+{
+	struct world *w = *state;
+	struct tx tx = world_begin(w);
+
+	ok(w, store_system_add(&tx, &(struct system_new){ .what = S("a"), .text = S("{}") },
+			       &w->e));
+	store_rollback(&tx);
+	assert_int_equal(0, store_news(w->s));
+	add(w, "a", "1", 0);
+	assert_int_equal(STORE_NEWS_SYSTEM, store_news(w->s));
+	assert_int_equal(0, store_news(w->s));
+}
+
 static int claim_in(struct world *w, struct store *s, struct system_row *row)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
@@ -214,6 +228,7 @@ static void what_kills_again_and_again_is_put_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_commit_leaves_word_of_it_once),
 		TEST(there_is_one_row_of_a_kind_and_key),
 		TEST(what_is_not_due_waits_and_may_be_moved_forward_only),
 		TEST(what_is_asked_for_during_its_work_is_done_once_more),

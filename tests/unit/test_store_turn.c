@@ -47,6 +47,19 @@ static void nothing_to_do_is_said_and_harmless(void **state)
 	assert_int_equal(1, world_i64(w, "SELECT value FROM cursors"));
 }
 
+static void a_claim_tells_whether_another_one_would_find_something(void **state)
+{
+	struct world *w = *state;
+
+	(void)world_add(w, "1", "a");
+	(void)world_add(w, "1", "b");
+	assert_false(world_claim(w).more); /* the session is taken */
+	(void)world_add(w, "2", "c");
+	(void)world_add(w, "3", "d");
+	assert_true(world_claim(w).more);
+	assert_false(world_claim(w).more);
+}
+
 static void the_oldest_row_of_a_free_session_comes_first(void **state)
 {
 	struct world *w = *state;
@@ -475,6 +488,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		T(nothing_to_do_is_said_and_harmless),
+		T(a_claim_tells_whether_another_one_would_find_something),
 		T(the_oldest_row_of_a_free_session_comes_first),
 		T(a_parked_turn_keeps_its_session),
 		T(the_database_itself_refuses_a_second_turn),
