@@ -15,7 +15,8 @@ static int on_start(struct channel *self, struct store *store, const struct chan
 	if (rc < 0)
 		return rc;
 	t->up = *up;
-	if ((rc = telegram_live_start(t, e)) < 0 || (rc = telegram_files_start(t, e)) < 0 ||
+	if ((rc = telegram_report_start(t, e)) < 0 || (rc = telegram_live_start(t, e)) < 0 ||
+	    (rc = telegram_files_start(t, e)) < 0 ||
 	    (rc = thread_start(&t->poller, "telegram", telegram_poll_main, t, e)) < 0) {
 		cancel_fire(&t->stop, CANCEL_SHUTDOWN);
 		telegram_live_stop(t);

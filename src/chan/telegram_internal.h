@@ -7,6 +7,7 @@
 #include "chan/telegram.h"
 #include "chan/telegram_api.h"
 #include "chan/telegram_gate.h"
+#include "chan/telegram_report.h"
 #include "os/thread.h"
 #include "store/approval.h"
 
@@ -38,6 +39,7 @@ struct telegram {
 	struct telegram_self self; /* the poller's; set before the first update */
 	char self_name[64];
 	struct telegram_live *live;
+	struct telegram_report report;
 	struct telegram_fetcher fetchers[FETCHERS];
 };
 

@@ -91,7 +91,15 @@ struct telegram_live {
 
 /* What the thread does next, copied out. */
 struct job {
-	enum { JOB_NONE, JOB_TYPING, JOB_TEXT, JOB_ANSWER, JOB_WATCH, JOB_NOTICE } kind;
+	enum {
+		JOB_NONE,
+		JOB_TYPING,
+		JOB_TEXT,
+		JOB_ANSWER,
+		JOB_WATCH,
+		JOB_NOTICE,
+		JOB_REPORT
+	} kind;
 	size_t i;
 	char turn[ID_LEN + 1];
 	struct telegram_view view; /* in the job's arena */
@@ -136,28 +144,20 @@ int64_t telegram_held(struct telegram *t, int64_t chat, int64_t *all_ms)
 
 /* --- what stands there ------------------------------------------------------------------ */
 
-static uint64_t hash_of(str s)
-{
-	uint64_t h = 14695981039346656037u;
-
-	for (size_t i = 0; i < s.n; i++)
-		h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
-	return h ^ s.n;
-}
-
 void telegram_live_shown(struct telegram *t, int64_t chat, int64_t message_id, str html)
 {
 	struct telegram_live *l = t->live;
 
 	lock(l);
-	l->shown[l->shown_next++ % SHOWN] = (struct shown){ chat, message_id, hash_of(html) };
+	l->shown[l->shown_next++ % SHOWN] =
+		(struct shown){ chat, message_id, str_hash(STR_HASH, html) };
 	unlock(l);
 }
 
 bool telegram_live_shows(struct telegram *t, int64_t chat, int64_t message_id, str html)
 {
 	struct telegram_live *l = t->live;
-	uint64_t hash = hash_of(html), last = ~hash;
+	uint64_t hash = str_hash(STR_HASH, html), last = ~hash;
 
 	lock(l);
 	/* The newest note of the message counts. */
@@ -394,6 +394,12 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 		*until = l->watch_at_ms;
 	if (l->notice.chat && telegram_holds_until(&l->holds, l->notice.chat) < *until)
 		*until = telegram_holds_until(&l->holds, l->notice.chat);
+	if (telegram_report_due(&l->t->report, now,
+				telegram_holds_until(&l->holds, telegram_owner_chat(l->t)),
+				until)) {
+		j->kind = JOB_REPORT;
+		return;
+	}
 	for (size_t i = 0; i < BOXES; i++) {
 		struct box *b = &l->box[i];
 		int64_t edit_at, typing_at;
@@ -524,7 +530,7 @@ static void *live_main(void *arg)
 		choose(l, &j, &a, &until);
 		unlock(l);
 		if (j.kind == JOB_NONE) {
-			int rc = wait_fd(l->bell.fd, POLLIN, until, &t->stop, NULL);
+			int rc = telegram_report_wait(t, &l->bell, until);
 			if (rc < 0 && rc != E_TIMEOUT)
 				return NULL;
 			continue;
@@ -539,6 +545,8 @@ static void *live_main(void *arg)
 		else if (j.kind == JOB_NOTICE)
 			telegram_show_notice(t, j.notice.chat, j.notice.thread,
 					     str_of(j.notice.text), &a);
+		else if (j.kind == JOB_REPORT)
+			telegram_report_tell(t, &a);
 		else
 			check_watches(t, &j, &a);
 		if (j.kind != JOB_TYPING && j.kind != JOB_TEXT)

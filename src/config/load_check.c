@@ -63,8 +63,16 @@ static void check_telegram(struct loader *l)
 {
 	struct telegram_cfg *t = &l->c->telegram;
 
-	if (!config_wanted(l, CONFIG_CHANNEL) || !str_eq(l->c->gateway.channel, S("telegram")))
+	if (!config_wanted(l, CONFIG_CHANNEL))
 		return;
+	if (!str_eq(l->c->gateway.channel, S("telegram"))) {
+		if (!str_eq(t->error_reporting, S("off")))
+			problem_add(l->p, NULL,
+				    config_name(l, row("channels.telegram.error_reporting")),
+				    "works only on Telegram; the channel is %.*s",
+				    STRF(l->c->gateway.channel));
+		return;
+	}
 	if (!t->enabled) {
 		if (!l->opt->inspect)
 			problem_add(

@@ -204,9 +204,11 @@ const struct option options[] = {
 	{ "channels.telegram.api_base_url", "TELEGRAM_API_BASE_URL", OPT_URL,
 	  .need = CONFIG_CHANNEL, AT(telegram.api_base_url),
 	  .help = "A Bot API server of your own instead of Telegram's." },
-	{ "channels.telegram.error_reporting", "TELEGRAM_ERROR_REPORTING", OPT_WORD, OPT_LATER,
-	  CONFIG_CHANNEL, DEF("off"), .words = "off error warn",
-	  .help = "Log lines of this level are told to the owner." },
+	{ "channels.telegram.error_reporting", "TELEGRAM_ERROR_REPORTING", OPT_WORD,
+	  .need = CONFIG_CHANNEL, DEF("off"), .words = "off error warn",
+	  AT(telegram.error_reporting),
+	  .help = "Log lines of this level and above are told to the first user of "
+		  "`allow_from`, at most one message a minute; only on Telegram." },
 
 	{ "tools.builtin", "TOOLS", OPT_WORDS, .need = CONFIG_TOOLS, DEF(""),
 	  .words = "fs web exec memory cron",

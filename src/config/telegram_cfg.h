@@ -22,6 +22,7 @@ struct telegram_cfg {
 	bool enabled;
 	str token, api_base_url; /* "": Telegram's own */
 	struct i64_list allow_from;
+	str error_reporting; /* "off", "error", "warn" */
 	const struct telegram_group_cfg *groups;
 	size_t groups_n;
 };

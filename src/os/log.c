@@ -10,6 +10,7 @@
 #include "base/date.h"
 #include "base/utf.h"
 #include "os/clock.h"
+#include "os/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,8 @@
 #define LINE_BYTES 4096 /* PIPE_BUF: longer writes may be mixed with those of others */
 #define TEXT_BYTES 3000 /* of the caller's text */
 #define VALUE_BYTES 200 /* log_q() */
+#define KEPT_BYTES 3000
+#define KEPT_LINE 600
 #define ELLIPSIS "\xE2\x80\xA6"
 
 /* Guards the plain members; taken for a copy, never held across a write. */
@@ -34,6 +37,17 @@ static struct {
 	int file_fd; /* -1 until a file was asked for; then kept, whatever it shows */
 	str (*redact)(struct arena *a, str line);
 } sink = { .level = LOG_INFO, .fd = STDERR_FILENO, .file_fd = -1 };
+
+/* Lines for whoever tells them on; guarded by log_lock too. */
+static struct {
+	_Atomic int level; /* above LOG_ERROR: none are kept */
+	struct bell bell;
+	char text[KEPT_BYTES];
+	size_t n;
+	unsigned left_out;
+} kept = { .level = LOG_ERROR + 1, .bell = { -1 } };
+
+static _Thread_local bool keep_none;
 
 static _Thread_local char turn[ID_LONG_LEN + 1];
 
@@ -70,6 +84,33 @@ int log_open(const struct log_opt *opt, struct err *e)
 	}
 	(void)pthread_mutex_unlock(&log_lock);
 	return rc < 0 ? rc : OK;
+}
+
+int log_keep(enum log_level least, int *fd, struct err *e)
+{
+	int rc = kept.bell.fd < 0 ? bell_init(&kept.bell, e) : OK;
+
+	if (rc < 0)
+		return rc;
+	atomic_store(&kept.level, (int)least);
+	*fd = kept.bell.fd;
+	return OK;
+}
+
+str log_kept(struct arena *a, unsigned *left_out)
+{
+	(void)pthread_mutex_lock(&log_lock);
+	bell_hear(&kept.bell);
+	str all = arena_dup(a, (str){ kept.text, kept.n });
+	*left_out = kept.left_out;
+	kept.n = kept.left_out = 0;
+	(void)pthread_mutex_unlock(&log_lock);
+	return all;
+}
+
+void log_keep_none(bool none)
+{
+	keep_none = none;
 }
 
 void log_turn(const char *turn_id)
@@ -303,13 +344,36 @@ static str caller_text(struct arena *a, str (*redact)(struct arena *a, str line)
 	return s.n > TEXT_BYTES ? arena_cat(a, utf_head(s, TEXT_BYTES), S(ELLIPSIS)) : s;
 }
 
+static void keep(struct arena *a, const char *level, str event, str text)
+{
+	struct buf b = buf_in(a, TEXT_BYTES * 8);
+
+	buf_fmt(&b, "%s ", level);
+	add_visible(&b, event, false);
+	buf_add(&b, text.n ? S(" ") : S(""));
+	add_visible(&b, text, false);
+	str head = utf_head(buf_str(&b), KEPT_LINE);
+	str line = arena_fmt(a, "%.*s%s\n", STRF(head), head.n < b.n ? ELLIPSIS : "");
+	(void)pthread_mutex_lock(&log_lock);
+	if (kept.n + line.n <= sizeof kept.text) {
+		memcpy(kept.text + kept.n, line.p, line.n);
+		kept.n += line.n;
+	} else {
+		kept.left_out++;
+	}
+	(void)pthread_mutex_unlock(&log_lock);
+	bell_ring(&kept.bell);
+}
+
 static void emit(enum log_level level, const char *event, const char *fmt, va_list ap)
 {
 	static const char *const names[] = { "DEBUG", "INFO", "WARN", "ERROR" };
 	SCOPED(arena_free) struct arena a = { 0 };
 	int saved = errno;
 
-	if ((int)level < atomic_load(&sink.level))
+	bool told = (int)level >= atomic_load(&kept.level) && !keep_none;
+	bool written = (int)level >= atomic_load(&sink.level);
+	if (!told && !written)
 		return;
 	(void)pthread_mutex_lock(&log_lock);
 	bool json = sink.json;
@@ -321,10 +385,12 @@ static void emit(enum log_level level, const char *event, const char *fmt, va_li
 	str when = date_rfc3339(&a, clock_now_ms());
 	str text = caller_text(&a, redact, fmt, ap);
 	str name = utf_head(str_of(event), 64);
+	if (told)
+		keep(&a, names[level], name, text);
 	(json ? json_line : text_line)(&b, when, str_of(names[level]), name, text);
-	ssize_t n;
+	ssize_t n = 0;
 	do
-		n = write(fd, b.p, b.n);
+		n = written ? write(fd, b.p, b.n) : 0;
 	while (n < 0 && errno == EINTR);
 	errno = saved;
 }

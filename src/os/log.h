@@ -37,6 +37,15 @@ void log_error(const char *event, const char *fmt, ...) PRINTF(2, 3);
 /* Set (or with NULL clear) the turn id of this thread. */
 void log_turn(const char *turn_id);
 
+/* From now on also keep lines of this level and above, whatever the level of the log is, for
+ * somebody who tells them on.  *fd is readable while there are some; it is the log's own. */
+int log_keep(enum log_level least, int *fd, struct err *e) MUSTUSE;
+/* What was kept since the last time, oldest first, as "LEVEL event pairs" lines, redacted and
+ * escaped.  *left_out: how many lines more there was no room for. */
+str log_kept(struct arena *a, unsigned *left_out);
+/* Whether lines of this thread are left out: what telling them on has to say of itself. */
+void log_keep_none(bool none);
+
 /* s as a quoted, escaped, bounded (200 bytes) value for a line. */
 str log_q(struct arena *a, str s);
 

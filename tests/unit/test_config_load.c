@@ -215,6 +215,36 @@ static void telegram_needs_a_token_and_someone_to_answer(void **state)
 	}
 }
 
+static void lines_of_the_log_are_told_on_telegram_only(void **state)
+{
+	static const struct {
+		const char *channel, *value, *problem, *level;
+	} rows[] = {
+		{ "CHANNEL=telegram", "X=", NULL, "off" },
+		{ "CHANNEL=telegram", "TELEGRAM_ERROR_REPORTING=error", NULL, "error" },
+		{ "CHANNEL=telegram", "TELEGRAM_ERROR_REPORTING=warn", NULL, "warn" },
+		{ "CHANNEL=stdio", "TELEGRAM_ERROR_REPORTING=off", NULL, "off" },
+		{ "CHANNEL=stdio", "TELEGRAM_ERROR_REPORTING=error",
+		  "TELEGRAM_ERROR_REPORTING: works only on Telegram; the channel is stdio",
+		  NULL },
+		{ "CHANNEL=telegram", "TELEGRAM_ERROR_REPORTING=trace",
+		  "TELEGRAM_ERROR_REPORTING", NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(loaded_free) struct loaded l;
+
+		load(&l, &(struct config_opt){ .need = CONFIG_ALL },
+		     VARS(LLM, "DATA_DIR=$H", "TELEGRAM_BOT_TOKEN=1:a",
+			  "TELEGRAM_ALLOWED_USERS=1", rows[i].channel, rows[i].value));
+		assert_int_equal(l.rc, rows[i].problem ? E_INVAL : OK);
+		if (rows[i].problem)
+			assert_non_null(strstr(l.problems.text.p, rows[i].problem));
+		else
+			assert_string_equal(l.c->telegram.error_reporting.p, rows[i].level);
+	}
+}
+
 static void a_command_is_not_stopped_by_what_it_does_not_need(void **state)
 {
 	SCOPED(loaded_free) struct loaded l;
@@ -257,13 +287,12 @@ static void what_is_not_used_yet_is_named_when_set(void **state)
 	SCOPED(loaded_free) struct loaded l;
 
 	load_stdio(&l, &chat,
-		   VARS(LLM, "DATA_DIR=$H", "GANTRY_CHANNELS_TELEGRAM_ERROR_REPORTING=warn",
-			"SPARK_QTY=2-3", "GANTRY_LOG_LEVL=debug"));
+		   VARS(LLM, "DATA_DIR=$H", "GANTRY_AGENT_SHOW_THINKING=true", "SPARK_QTY=2-3",
+			"GANTRY_LOG_LEVL=debug"));
 	assert_int_equal(l.rc, OK);
 	assert_int_equal(l.c->warnings.n, 3);
-	assert_string_equal(
-		l.c->warnings.v[0].p,
-		"not used by this version yet: GANTRY_CHANNELS_TELEGRAM_ERROR_REPORTING");
+	assert_string_equal(l.c->warnings.v[0].p,
+			    "not used by this version yet: GANTRY_AGENT_SHOW_THINKING");
 	assert_string_equal(l.c->warnings.v[1].p,
 			    "GANTRY_LOG_LEVL is not an option; did you mean GANTRY_LOG_LEVEL?");
 	assert_string_equal(l.c->warnings.v[2].p,
@@ -423,6 +452,7 @@ int main(void)
 		T(variables_are_understood_or_refused_by_name),
 		T(everything_wrong_is_told_at_once),
 		T(telegram_needs_a_token_and_someone_to_answer),
+		T(lines_of_the_log_are_told_on_telegram_only),
 		T(a_command_is_not_stopped_by_what_it_does_not_need),
 		T(a_key_may_come_from_a_mounted_file),
 		T(what_is_not_used_yet_is_named_when_set),

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,52 @@ static void the_redactor_sees_the_text_before_it_is_escaped(void **state)
 	assert_true(str_ends(logged(&a), S(" http key=[REDACTED] n=1\n")));
 }
 
+static bool waits(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void lines_of_a_level_are_kept_for_who_tells_them_on(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	unsigned left_out = 1;
+	int fd = -1;
+
+	open_log(true, LOG_ERROR, hide_secret);
+	log_error("before", "x=1");
+	assert_int_equal(log_keep(LOG_WARN, &fd, NULL), OK);
+	assert_false(waits(fd));
+	log_info("not.this", "x=1");
+	log_keep_none(true);
+	log_error("nor.this", "x=2");
+	log_keep_none(false);
+	assert_false(waits(fd));
+	/* Also below the level of the log itself, without its secrets, on a line each. */
+	log_warn("one", "key=s3cret\"x a=\n\x1b[2J");
+	log_error("two", "b=%s", "2");
+	assert_true(waits(fd));
+	assert_string_equal(log_kept(&a, &left_out).p,
+			    "WARN one key=[REDACTED] a=\\n\\x1b[2J\nERROR two b=2\n");
+	assert_int_equal(left_out, 0);
+	assert_false(waits(fd));
+	assert_int_equal(log_kept(&a, &left_out).n, 0);
+	/* As many as there is room for, each at most so long. */
+	char big[2000];
+	memset(big, 'x', sizeof big - 1);
+	big[sizeof big - 1] = '\0';
+	for (int i = 0; i < 20; i++)
+		log_warn("big", "x=%s", big);
+	str lines = log_kept(&a, &left_out);
+	assert_true(lines.n > 1500 && lines.n <= 3000);
+	assert_true(str_ends(lines, S("x\xe2\x80\xa6\n")));
+	assert_int_equal(left_out, 20 - lines.n / 600);
+	assert_int_equal(log_keep(LOG_ERROR, &fd, NULL), OK);
+	log_warn("no more", "x=1");
+	assert_false(waits(fd));
+}
+
 static void *log_from_thread(void *arg)
 {
 	const char *id = arg;
@@ -258,6 +305,7 @@ int main(void)
 		cmocka_unit_test(a_long_line_is_cut_and_stays_whole),
 		cmocka_unit_test(a_quoted_value_is_bounded),
 		cmocka_unit_test(the_redactor_sees_the_text_before_it_is_escaped),
+		cmocka_unit_test(lines_of_a_level_are_kept_for_who_tells_them_on),
 		cmocka_unit_test(each_thread_has_its_own_turn_and_lines_do_not_mix),
 		cmocka_unit_test(a_log_file_is_private_and_a_bad_one_is_an_error),
 	};
