@@ -273,13 +273,16 @@ ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short 
 
 # --- using -------------------------------------------------------------------------------
 
-.PHONY: run init install deps install-hooks clean help
+.PHONY: run init example-pa install deps install-hooks clean help
 
 run: deps-run build ## build and open a terminal chat
 	@scripts/run
 
 init: build ## seed ./deploy and .env.example
 	@scripts/run --init
+
+example-pa: ## seed examples/personal-assistant: persona and .env
+	@scripts/example-pa
 
 install: build ## copy the program to DESTDIR/PREFIX/bin
 	install -D -m 755 $(OUT)/gantry $(DESTDIR)$(PREFIX)/bin/gantry
