@@ -152,6 +152,8 @@ static int run(struct cli *cli)
 	(void)cli_value(cli, "--repeat", &job.repeat, &bad);
 	(void)cli_value(cli, "--chat", &job.chat, &bad);
 	(void)cli_value(cli, "--limit", &limit, &bad);
+	job.deliver = cli_flag(cli, "--deliver");
+	job.ephemeral = cli_flag(cli, "--ephemeral");
 	job.json = cli_flag(cli, "--json");
 	job.all = cli_flag(cli, "--all");
 	if (bad)
@@ -164,7 +166,12 @@ static int run(struct cli *cli)
 			continue;
 		if (cli->argc < arities[i].min || cli->argc > arities[i].max)
 			break;
-		return i == 0 ? next(cli, &args) : jobs(cli, &job, limit);
+		bool runs = strcmp(cli->argv[0], "run") == 0;
+		if ((job.deliver || job.ephemeral) && !runs)
+			break;
+		return i == 0 ? next(cli, &args)
+		       : runs ? cron_run(cli, &job)
+			      : jobs(cli, &job, limit);
 	}
 	return cli_misuse(cli,
 			  "say next EXPR, list, history [JOB], run JOB, cancel JOB, or add "
@@ -177,7 +184,7 @@ const struct cmd cmd_cron = {
 	.usage =
 		"usage: gantry cron list [--all] [--json]\n"
 		"       gantry cron history [JOB] [--limit N] [--json]\n"
-		"       gantry cron run JOB\n"
+		"       gantry cron run JOB [--deliver] [--ephemeral]\n"
 		"       gantry cron cancel JOB\n"
 		"       gantry cron add PROMPT --when WHEN [--repeat HOW] --chat "
 		"CHANNEL:ADDRESS\n"
@@ -185,7 +192,15 @@ const struct cmd cmd_cron = {
 		"\n"
 		"JOB is a number, or the name of a job of the configuration.  A running daemon "
 		"runs\n"
-		"what is due; run queues a job now, beside its schedule.\n"
+		"what is due.\n"
+		"\n"
+		"run runs a job now, beside its schedule.  A running daemon does it, and its "
+		"answer goes\n"
+		"where the job's answers go.  Without one it is run here and the answer is "
+		"printed; with\n"
+		"--deliver it is sent instead.  --ephemeral runs it here in any case, in a "
+		"conversation\n"
+		"of its own.  Exit code 1 when the run failed.\n"
 		"\n"
 		"next prints the next run times of a cron expression, one RFC 3339 time a "
 		"line; no\n"

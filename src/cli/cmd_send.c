@@ -7,48 +7,11 @@
 
 #include "base/utf.h"
 #include "chan/telegram_update.h"
-#include "gateway/work.h"
-#include "os/clock.h"
+#include "cli/relay.h"
 #include "os/file.h"
 #include "store/outbox.h"
 
 #include <unistd.h>
-
-#define PATIENCE_MS 120000
-
-/* The channel, and what came of the last piece that was not simply sent. */
-struct relay {
-	struct channel base;
-	struct channel *inner;
-	enum send_end end;
-	int64_t piece; /* whose end that was: sent at another try, it counts no more */
-	str error;
-	struct arena *a;
-};
-
-static int on_render(struct channel *self, const struct outbox_row *row, struct arena *a,
-		     struct piece_new **out, size_t *n, struct err *e)
-{
-	struct relay *r = (struct relay *)self;
-
-	return r->inner->render(r->inner, row, a, out, n, e);
-}
-
-static void on_send(struct channel *self, const struct outbox_row *row,
-		    const struct piece *piece, struct arena *a, struct send_result *out,
-		    const struct cancel *c)
-{
-	struct relay *r = (struct relay *)self;
-
-	r->inner->send(r->inner, row, piece, a, out, c);
-	if (out->end == SEND_OK && r->piece == piece->id)
-		r->end = SEND_OK;
-	if (out->end == SEND_OK)
-		return;
-	r->piece = piece->id;
-	r->end = out->moved_to.n ? SEND_RETRY : out->end;
-	r->error = arena_dup(r->a, out->error);
-}
 
 static int add_row(struct store *s, str address, str text, struct err *e)
 {
@@ -67,55 +30,17 @@ static int add_row(struct store *s, str address, str text, struct err *e)
 	return store_commit(&tx, e);
 }
 
-/* Until nothing of ours is left to send. */
-static int deliver(struct engine *g, struct relay *r, struct err *e)
-{
-	const struct work_opt work = { .only = store_owner(g->store), .channel = &r->base };
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
-	int rc;
-
-	for (;;) {
-		int64_t wake_at = 0, ms;
-		while ((rc = work_deliver(g, &work, &wake_at, e)) == OK)
-			;
-		if (rc != E_NOENT || wake_at == 0)
-			return rc == E_NOENT ? OK : rc;
-		ms = wake_at - clock_now_ms();
-		if (clock_mono_ms() + ms > until)
-			return err_set(e, E_TIMEOUT, "it could not be sent in time: %.*s",
-				       STRF(r->error));
-		if ((rc = wait_ms(ms > 0 ? ms : 1, &g->root, e)) < 0)
-			return rc;
-	}
-}
-
 static int send_text(struct cli *cli, struct config *cfg, str address, str text)
 {
 	const struct engine_opt opt = { .mode = STORE_CLI, .store_only = true };
-	struct channel *channel = NULL;
 	struct engine g;
 	struct err e = { 0 };
 	int code = EXIT_OK;
 
 	if (engine_open(&g, cfg, &cli->env, &opt, &e) < 0)
 		return cli_fail("%s", e.msg);
-	if (cli_open_telegram(&channel, cli, cfg, g.store, &e) < 0) {
-		engine_close(&g);
-		return cli_fail("%s", e.msg);
-	}
-	struct relay r = {
-		.base = { .name = TELEGRAM_CHANNEL, .render = on_render, .send = on_send },
-		.inner = channel,
-		.end = SEND_OK,
-		.a = cli->a
-	};
-	if (add_row(g.store, address, text, &e) < 0 || deliver(&g, &r, &e) < 0)
+	if (add_row(g.store, address, text, &e) < 0 || relay_send(&g, cli, cfg, &e) < 0)
 		code = cli_fail("%s", e.msg);
-	else if (r.end == SEND_UNKNOWN)
-		code = cli_fail("it may or may not have arrived: %.*s", STRF(r.error));
-	else if (r.end != SEND_OK && r.end != SEND_RETRY)
-		code = cli_fail("%.*s", STRF(r.error));
-	telegram_close(channel);
 	engine_close(&g);
 	return code;
 }

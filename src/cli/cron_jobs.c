@@ -42,10 +42,15 @@ static void member_bool(struct buf *b, const char *key, bool is)
 	buf_add(b, is ? S("true") : S("false"));
 }
 
-static void job_json(struct buf *b, const struct job *j)
+static void job_json(struct buf *b, const struct job *j, const char *state)
 {
 	buf_addc(b, '{');
-	buf_json_member_i64(b, "id", j->id);
+	buf_json_key(b, "id");
+	if (j->id)
+		buf_fmt(b, "%lld", (long long)j->id);
+	else
+		buf_add(b, S("null")); /* no daemon has seen it yet */
+	buf_json_member(b, "state", str_of(state));
 	buf_json_member(b, "source", j->config ? S("config") : S("chat"));
 	buf_json_member(b, "name", j->name);
 	buf_json_member(b, "channel", j->config ? j->to_channel : j->channel);
@@ -73,6 +78,65 @@ static void json_end(struct buf *b, size_t n)
 	(void)fwrite(b->p, 1, b->n, stdout);
 }
 
+/* What a job is doing, for people. */
+static const char *state_word(const struct with *w, const struct job *j)
+{
+	if (j->running)
+		return "running";
+	if (!j->enabled || (j->config && !w->cfg->cron.enabled))
+		return "off";
+	return j->id == 0 ? "new" : j->failing ? "failing" : "on";
+}
+
+/* Is a job of the configuration in the database as it stands there? */
+static bool same(const struct job *row, const struct job *c)
+{
+	return str_eq(row->expr, c->expr) && str_eq(row->zone, c->zone) &&
+	       row->enabled == c->enabled && str_eq(row->prompt, c->prompt) &&
+	       str_eq(row->to_address, c->to_address);
+}
+
+/* Rows, and before them the jobs of the configuration that no daemon has taken over yet: new
+ * ones, and those that were changed, instead of their rows. */
+static int all_jobs(const struct with *w, struct job **out, size_t *n, struct err *e)
+{
+	struct arena *a = w->cli->a;
+	struct job *rows = NULL, *named = NULL, *list;
+	size_t rows_n = 0, named_n = 0, used = 0;
+	int rc = OK;
+
+	if (w->s)
+		rc = store_job_list(w->s, S(""), S(""), true, a, &rows, &rows_n, e);
+	if (rc == OK)
+		rc = jobs_of_config(&w->cfg->cron, a, &named, &named_n, e);
+	if (rc < 0)
+		return rc;
+	list = NEWN(a, struct job, rows_n + named_n + 1);
+	for (size_t i = 0; i < named_n; i++) {
+		bool known = false;
+		for (size_t k = 0; k < rows_n && !known; k++)
+			known = rows[k].config && str_eq(rows[k].name, named[i].name) &&
+				same(&rows[k], &named[i]);
+		if (!known && (named[i].enabled || w->args->all))
+			list[used++] = named[i];
+	}
+	for (size_t k = 0; k < rows_n; k++) {
+		bool old = false; /* the file says otherwise by now */
+		for (size_t i = 0; rows[k].config && i < named_n && !old; i++)
+			old = str_eq(rows[k].name, named[i].name) && !same(&rows[k], &named[i]);
+		if (!old && (rows[k].enabled || w->args->all))
+			list[used++] = rows[k];
+	}
+	*out = list;
+	*n = used;
+	return OK;
+}
+
+static str id_text(const struct job *j, struct arena *a)
+{
+	return j->id ? arena_fmt(a, "%lld", (long long)j->id) : S("-");
+}
+
 static int list(const struct with *w, struct err *e)
 {
 	struct arena *a = w->cli->a;
@@ -80,14 +144,14 @@ static int list(const struct with *w, struct err *e)
 	const struct zone *z = zone_load_or_utc(a, w->cfg->cron.zone);
 	struct job *v;
 	size_t n;
-	int rc = store_job_list(w->s, S(""), S(""), w->args->all, a, &v, &n, e);
+	int rc = all_jobs(w, &v, &n, e);
 
 	if (rc < 0)
 		return rc;
 	if (w->args->json) {
 		for (size_t i = 0; i < n; i++) {
 			json_line(&b, i);
-			job_json(&b, &v[i]);
+			job_json(&b, &v[i], state_word(w, &v[i]));
 		}
 		json_end(&b, n);
 		return OK;
@@ -96,30 +160,31 @@ static int list(const struct with *w, struct err *e)
 		S("ID    NAME          SCHEDULE              NEXT                       STATE"
 		  "    PROMPT\n"));
 	for (size_t i = 0; i < n; i++)
-		buf_fmt(&b, "%-5lld %-13.*s %-21.*s %-26.*s %-8s %.*s\n", (long long)v[i].id,
+		buf_fmt(&b, "%-5.*s %-13.*s %-21.*s %-26.*s %-8s %.*s\n",
+			STRF(id_text(&v[i], a)),
 			STRF(v[i].name.n ? text_line(a, v[i].name, 40) : S("-")),
 			STRF(job_schedule(&v[i], a)),
 			STRF(when_text(a, z, v[i].enabled ? v[i].next_at_ms : 0)),
-			v[i].running    ? "running"
-			: !v[i].enabled ? "off"
-			: v[i].failing  ? "failing"
-					: "on",
-			STRF(text_line(a, v[i].prompt, 60)));
+			state_word(w, &v[i]), STRF(text_line(a, v[i].prompt, 60)));
 	cli_print(w->cli, n ? buf_str(&b) : S("no jobs\n"));
 	return OK;
 }
 
-/* A number, or the name of a job of the configuration. */
-static int job_of(const struct with *w, str text, struct job *job, struct err *e)
+int cron_job_of(struct store *s, str text, struct arena *a, struct job *out, struct err *e)
 {
 	int64_t id;
-	int rc = store_job_find(w->s, text, w->cli->a, job, e);
+	int rc = store_job_find(s, text, a, out, e);
 
 	if (rc == E_NOENT && str_i64(text, &id))
-		rc = store_job_get(w->s, id, w->cli->a, job, e);
+		rc = store_job_get(s, id, a, out, e);
 	return rc == E_NOENT
 		       ? err_set(e, rc, "no job \"%.*s\"; see gantry cron list", STRF(text))
 		       : rc;
+}
+
+static int job_of(const struct with *w, str text, struct job *job, struct err *e)
+{
+	return cron_job_of(w->s, text, w->cli->a, job, e);
 }
 
 static void run_json(struct buf *b, const struct job_run *r)
@@ -175,34 +240,6 @@ static int history(const struct with *w, struct err *e)
 			STRF(when_text(a, z, v[i].started_at_ms)),
 			STRF(text_line(a, v[i].error, 80)));
 	cli_print(w->cli, n ? buf_str(&b) : S("no runs\n"));
-	return OK;
-}
-
-static int run_now(const struct with *w, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	struct arena *a = w->cli->a;
-	struct job_fire fire;
-	struct job job;
-	bool fired;
-	int64_t now = clock_now_ms();
-	int rc = job_of(w, str_of(w->cli->argv[1]), &job, e);
-
-	if (rc < 0)
-		return rc;
-	if (job.running)
-		return err_set(e, E_BUSY, "it is running already");
-	job.attempt = 0;
-	job.scheduled_at_ms = 0;
-	job_fire(&fire, &job, zone_load_or_utc(a, job.zone), now, now, a);
-	fire.by_hand = true;
-	fire.reason = S("by hand");
-	struct plan plan = { .run_at_ms = now };
-	if ((rc = store_begin(&tx, w->s, NULL, e)) < 0 ||
-	    (rc = store_job_fire(&tx, &job, &plan, &fire, &fired, e)) < 0 ||
-	    (rc = store_commit(&tx, e)) < 0)
-		return rc;
-	cli_print(w->cli, S("queued; the daemon runs it\n"));
 	return OK;
 }
 
@@ -274,8 +311,10 @@ static const struct verb {
 	bool writes;
 	int (*run)(const struct with *w, struct err *e);
 } verbs[] = {
-	{ "list", false, list }, { "history", false, history },  { "run", true, run_now },
-	{ "add", true, add },    { "cancel", true, cancel_job },
+	{ "list", false, list },
+	{ "history", false, history },
+	{ "add", true, add },
+	{ "cancel", true, cancel_job },
 };
 
 int cron_jobs(struct cli *cli, const struct config *cfg, const struct cron_args *args)
@@ -291,14 +330,14 @@ int cron_jobs(struct cli *cli, const struct config *cfg, const struct cron_args 
 		store_close(w.s);
 	if (verb->writes)
 		rc = store_open(&w.s, &cfg->store, STORE_CLI, NULL, &e);
+	if (rc == E_NOENT && verb->run == list) {
+		rc = list(&w, &e); /* of the configuration alone */
+		return rc < 0 ? cli_fail("%s", e.msg) : EXIT_OK;
+	}
 	if (rc == E_NOENT) {
 		cli_print(cli, args->json ? S("[]\n") : S("no database yet\n"));
 		return EXIT_OK;
 	}
-	/* What the configuration names can be run before a daemon ever saw it. */
-	if (rc == OK && strcmp(verb->name, "run") == 0 && cfg->cron.enabled &&
-	    (rc = jobs_sync(w.s, &cfg->cron, NULL, &e)) < 0)
-		store_close(w.s);
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
 	rc = verb->run(&w, &e);

@@ -21,7 +21,7 @@ static void stop_turn(struct own *o)
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct control_effect effect = { 0 };
 
-	if (store_begin(&tx, o->g->store, NULL, NULL) == OK &&
+	if (!o->no_rows && store_begin(&tx, o->g->store, NULL, NULL) == OK &&
 	    store_control(&tx, CONTROL_STOP, S(OWN_CHANNEL), o->address, (str){ 0 }, &a,
 			  &effect, NULL) == OK &&
 	    store_commit(&tx, NULL) == OK)
@@ -142,21 +142,42 @@ static int run(struct own *o, int64_t row, struct work_done *done, struct err *e
 	return rc;
 }
 
-int own_turn(struct own *o, str text, char *turn, struct err *e)
+/* From now on a signal is about the turn. */
+static void begin(struct own *o, char *turn)
 {
-	struct work_done done = { 0 };
-	int64_t wake_at, row = 0;
-	int rc;
-
 	turn[0] = '\0';
 	atomic_store(&o->signo, 0);
 	atomic_store(&o->stopped, false);
 	atomic_store(&o->busy, true);
-	if ((rc = insert(o, text, &row, e)) == OK)
-		rc = run(o, row, &done, e);
+}
+
+static int run_to_end(struct own *o, int64_t row, char *turn, struct err *e)
+{
+	struct work_done done = { 0 };
+	int rc = run(o, row, &done, e);
+
 	/* Not the one that may have come first. */
 	if (done.turn[0] && done.row >= row)
 		memcpy(turn, done.turn, sizeof done.turn);
+	return rc;
+}
+
+int own_run(struct own *o, int64_t row, char *turn, struct err *e)
+{
+	begin(o, turn);
+	int rc = run_to_end(o, row, turn, e);
+	atomic_store(&o->busy, false);
+	return rc;
+}
+
+int own_turn(struct own *o, str text, char *turn, struct err *e)
+{
+	int64_t wake_at, row = 0;
+	int rc;
+
+	begin(o, turn);
+	if ((rc = insert(o, text, &row, e)) == OK)
+		rc = run_to_end(o, row, turn, e);
 	/* The turn is over: a signal from now on is about what comes after it. */
 	atomic_store(&o->busy, false);
 	while (rc == OK)

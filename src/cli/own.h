@@ -22,6 +22,7 @@ struct own {
 	struct engine *g;
 	struct work_opt work; /* only = our owner */
 	str address;
+	bool no_rows; /* the session is not ours alone: a signal ends the turn, and drops nothing */
 	int signals; /* signalfd, borrowed */
 	void (*on_tick)(void *arg); /* every 100 ms of a turn, from the thread; may be NULL */
 	void (*on_resize)(void *arg); /* SIGWINCH; may be NULL */
@@ -43,5 +44,8 @@ void own_close(struct own *o);
  * bytes), "" when it never began.  A turn that failed is OK: its answer says so, see
  * store_turn_state().  E_CANCELED: stopped while it waited for another turn of the session. */
 int own_turn(struct own *o, str text, char *turn, struct err *e) MUSTUSE;
+
+/* Run the turn of a row of ours that is there already; nothing is delivered.  As above. */
+int own_run(struct own *o, int64_t row, char *turn, struct err *e) MUSTUSE;
 
 #endif

@@ -55,8 +55,8 @@ static bool schedule_of(struct sched *s, const struct zone **z, struct zones *v,
 
 /* --- the configuration's jobs --------------------------------------------------------------- */
 
-static int put_job(struct tx *tx, const struct cron_cfg *cfg, const struct cron_job_cfg *c,
-		   const struct zone *z, struct arena *a, struct err *e)
+static int job_of(struct job *out, const struct cron_cfg *cfg, const struct cron_job_cfg *c,
+		  const struct zone *z, struct arena *a, struct err *e)
 {
 	int64_t now = clock_now_ms();
 	struct job job = {
@@ -82,7 +82,25 @@ static int put_job(struct tx *tx, const struct cron_cfg *cfg, const struct cron_
 	/* A time in the minute that runs now counts: the program was started for it. */
 	if (rc == OK && c->enabled)
 		rc = sched_next(&s, z, now, now - now % 60000 - 1, &job.next_at_ms, e);
-	return rc < 0 ? rc : store_job_put(tx, &job, e);
+	if (rc == OK)
+		*out = job;
+	return rc;
+}
+
+int jobs_of_config(const struct cron_cfg *cfg, struct arena *a, struct job **out, size_t *n,
+		   struct err *e)
+{
+	struct job *list = NEWN(a, struct job, cfg->jobs.n + 1);
+	const struct zone *z;
+	int rc = zone_load(&z, a, cfg->zone, NULL, e);
+
+	for (size_t i = 0; rc == OK && i < cfg->jobs.n; i++)
+		rc = job_of(&list[i], cfg, &cfg->jobs.v[i], z, a, e);
+	if (rc < 0)
+		return rc;
+	*out = list;
+	*n = cfg->jobs.n;
+	return OK;
 }
 
 int jobs_sync(struct store *st, const struct cron_cfg *cfg, const struct cancel *c,
@@ -91,17 +109,18 @@ int jobs_sync(struct store *st, const struct cron_cfg *cfg, const struct cancel 
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	str *names = NEWN(&a, str, cfg->jobs.n + 1);
-	const struct zone *z;
-	int rc = zone_load(&z, &a, cfg->zone, NULL, e);
+	struct job *list;
+	size_t n;
+	int rc = jobs_of_config(cfg, &a, &list, &n, e);
 
 	if (rc < 0 || (rc = store_begin(&tx, st, c, e)) < 0)
 		return rc;
-	for (size_t i = 0; i < cfg->jobs.n; i++) {
-		names[i] = cfg->jobs.v[i].name;
-		if ((rc = put_job(&tx, cfg, &cfg->jobs.v[i], z, &a, e)) < 0)
+	for (size_t i = 0; i < n; i++) {
+		names[i] = list[i].name;
+		if ((rc = store_job_put(&tx, &list[i], e)) < 0)
 			return rc;
 	}
-	if ((rc = store_job_keep_only(&tx, names, cfg->jobs.n, e)) < 0)
+	if ((rc = store_job_keep_only(&tx, names, n, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }

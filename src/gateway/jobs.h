@@ -9,6 +9,7 @@
 #define GATEWAY_JOBS_H
 
 #include "gateway/engine.h"
+#include "store/job.h"
 
 struct jobs {
 	int64_t up_since_ms; /* wall: when this process began to look; 0: at the first look */
@@ -17,6 +18,10 @@ struct jobs {
 	char passed_by[512]; /* zones left out of the looks that follow at once, one a line */
 	int64_t zones_at_ms; /* monotonic: when zone files are looked at next */
 };
+
+/* The jobs of the configuration as they would be from now on; they have no ids. */
+int jobs_of_config(const struct cron_cfg *cfg, struct arena *a, struct job **out, size_t *n,
+		   struct err *e) MUSTUSE;
 
 /* The jobs of the configuration become rows; those it names no more are switched off. */
 int jobs_sync(struct store *s, const struct cron_cfg *cfg, const struct cancel *c,

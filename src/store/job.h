@@ -92,6 +92,8 @@ struct job_fire {
 	str text, meta;
 	str reason; /* for the run's record, "" none */
 	bool by_hand; /* beside the schedule, which stays as it is */
+	str owner; /* of the row: it is run by this process alone; "" by the daemon */
+	bool quiet; /* the answer goes to no chat */
 };
 int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan,
 		   const struct job_fire *fire, bool *fired, struct err *e) MUSTUSE;
@@ -111,6 +113,7 @@ struct job_run {
 	int attempt;
 	str state, reason, error, turn_id, session_id;
 	int64_t started_at_ms, finished_at_ms; /* 0: not yet */
+	int64_t inbox_id;
 };
 
 /* Newest first; job_id 0: of all. */

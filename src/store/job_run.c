@@ -39,30 +39,33 @@ static int begin_run(struct tx *tx, const struct job *job, int64_t at_ms, str re
 	return rc;
 }
 
-/* A job of the configuration has a session of its own, or one for each run. */
+/* A job of the configuration has a session of its own, or one for each run; one of a chat, the
+ * chat's. */
 static int insert_row(struct tx *tx, const struct job *job, const struct job_fire *fire,
 		      struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct db *db = tx_db(tx);
 	int64_t run = sqlite3_last_insert_rowid(db->h), inbox = 0;
+	str own = job->config ? job->address : arena_fmt(&a, "job:%lld", (long long)job->id);
+	bool told = !fire->quiet && (!job->config || job->to_channel.n);
 	struct inbox_new row = {
-		.channel = job->channel,
-		.address = job->address,
+		.session_channel = job->ephemeral ? S("cron") : job->channel,
+		.session_address = job->ephemeral ? arena_fmt(&a, "%.*s:run-%lld", STRF(own),
+							      (long long)run)
+						  : job->address,
+		.channel = told ? job->channel : S("cron"),
+		.address = told ? job->address : own,
 		.kind = S("cron"),
+		.owner = fire->owner,
 		.sender = job->sender,
 		.text = fire->text,
 		.meta = fire->meta,
 	};
 
-	if (job->config) {
-		row.session_channel = job->channel;
-		row.session_address = job->ephemeral
-					      ? arena_fmt(&a, "%.*s:run-%lld",
-							  STRF(job->address), (long long)run)
-					      : job->address;
-		row.channel = job->to_channel.n ? job->to_channel : job->channel;
-		row.address = job->to_channel.n ? job->to_address : job->address;
+	if (told && job->config) {
+		row.channel = job->to_channel;
+		row.address = job->to_address;
 	}
 	int rc = store_inbox_add(tx, &row, &inbox, e);
 	if (rc == OK)
@@ -140,6 +143,7 @@ static int read_runs(struct store *s, const char *sql, const struct db_arg *args
 			.session_id = rows_text(&r, 10, a),
 			.started_at_ms = rows_i64(&r, 11),
 			.finished_at_ms = rows_i64(&r, 12),
+			.inbox_id = rows_i64(&r, 13),
 		};
 	}
 	*out = list;
@@ -149,7 +153,7 @@ static int read_runs(struct store *s, const char *sql, const struct db_arg *args
 
 #define COLUMNS                                                                                \
 	"id, job_id, scheduled_at_ms, last_at_ms, n, attempt, state, reason, error, turn_id, " \
-	"session_id, started_at_ms, finished_at_ms"
+	"session_id, started_at_ms, finished_at_ms, inbox_id"
 
 int store_job_runs(struct store *s, int64_t job_id, int64_t limit, struct arena *a,
 		   struct job_run **out, size_t *n, struct err *e)

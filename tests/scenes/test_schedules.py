@@ -373,6 +373,93 @@ def test_the_command_line_sees_and_changes_the_same_jobs(clock, model, gantry):
     assert "plants" not in clock.p.out.text
 
 
+def test_jobs_of_the_configuration_are_listed_before_any_daemon_saw_them(clock, model, gantry):
+    gantry.set(GANTRY_CRON_JOBS=JOBS)
+    seam = dict(seam=True, GANTRY_CLOCK=str(clock.file))
+    rows = json.loads(gantry.run("cron", "list", "--json", **seam).out)
+    assert [(r["id"], r["name"], r["state"], r["next"]) for r in rows] == [
+        (None, "morning", "new", "2026-07-22T12:30:00.000Z"), (None, "once", "new", "2026-07-22T12:30:00.000Z")]
+    assert len(json.loads(gantry.run("cron", "list", "--all", "--json", **seam).out)) == 3
+    listed = gantry.run("cron", "list", **seam).out
+    assert re.search(r"(?m)^-     morning       cron 30 12 \* \* \* +2026-07-22T12:30:00Z +new +What is on today$", listed)
+    assert not gantry.db_path.exists()             # a look creates nothing
+    clock.start()
+    clock.stop()
+    # A file that was changed since counts, and each job is listed once.
+    gantry.set(GANTRY_CRON_JOBS=JOBS.replace("'30 12 * * *', prompt: Look", "'45 12 * * *', prompt: Look"))
+    rows = json.loads(gantry.run("cron", "list", "--json", **seam).out)
+    assert [(r["name"], r["state"], r["next"]) for r in rows] == [
+        ("once", "new", "2026-07-22T12:45:00.000Z"), ("morning", "on", "2026-07-22T12:30:00.000Z")]
+    rows = json.loads(gantry.run("cron", "list", "--json", GANTRY_CRON_ENABLED="false", **seam).out)
+    assert {r["state"] for r in rows} == {"off"}
+
+
+def test_run_without_a_daemon_runs_the_job_and_prints_the_answer(clock, model, gantry):
+    gantry.set(GANTRY_CRON_JOBS=JOBS)
+    seam = dict(seam=True, GANTRY_CLOCK=str(clock.file))
+    model.reply("Sun \x1b[31mand wind.")
+    r = gantry.run("cron", "run", "morning", **seam)
+    assert r.out.startswith("Sun ") and r.out.endswith("and wind.\n") and "\x1b" not in r.out
+    assert "What is on today" in model.last.messages[-1]["content"]
+    model.reply("[silent]\nnothing")
+    assert gantry.run("cron", "run", "morning", **seam).out == "(no reply)\n"
+    assert len(model.last.messages) > 2            # the conversation of the job
+    model.reply("Alone.")
+    assert gantry.run("cron", "run", "morning", "--ephemeral", **seam).out == "Alone.\n"
+    assert len(model.last.messages) == 2
+    model.reply(status=400, body={"error": {"message": "no"}})
+    assert "gantry: the run failed: bad_request" in gantry.run("cron", "run", "once", code=1, **seam).err
+    assert [tuple(r) for r in gantry.sql("select state, reason, attempt from job_runs order by id")] == [
+        ("ok", "by hand", 0), ("ok", "by hand", 0), ("ok", "by hand", 0), ("error", "by hand", 0)]
+    assert gantry.sql("select count(*) from outbox")[0][0] == 0
+    # It stays in its own time, and nothing of it is told to a chat.
+    assert "no job" in gantry.run("cron", "run", "nothing", code=1, **seam).err
+    assert "has no deliver_to" in gantry.run("cron", "run", "morning", "--deliver", code=1, **seam).err
+    assert gantry.run("cron", "list", "--deliver", code=2).err
+    assert len(model.requests) == 4
+
+
+def test_run_beside_a_daemon_is_the_daemons_and_says_so(clock, model, gantry):
+    gantry.set(GANTRY_CRON_JOBS=JOBS)
+    clock.start()
+    seam = dict(seam=True, GANTRY_CLOCK=str(clock.file))
+    model.reply("seen")
+    r = gantry.run("cron", "run", "morning", **seam)
+    job, = gantry.sql("select id from jobs where name = 'morning'")
+    assert r.out == ("queued as run 1 of job %d; the daemon (pid %d) runs it, and its answer stays in its conversation\n"
+                     % (job[0], clock.p.popen.pid))
+    clock.step(16)
+    clock.done(1)
+    model.reply("on my own")                       # beside it, in a conversation of its own
+    assert gantry.run("cron", "run", "morning", "--ephemeral", **seam).out == "on my own\n"
+    assert len(model.last.messages) == 2
+    clock.done(2)
+    clock.stop()
+
+
+def test_a_run_by_hand_keeps_the_time_limit_and_ends_with_a_signal(clock, model, gantry):
+    gantry.set(GANTRY_CRON_JOBS="[{name: slow, schedule: '30 * * * *', prompt: x, session: persistent, timeout: 30s}]")
+    seam = dict(seam=True, GANTRY_CLOCK=str(clock.file))
+    gate = Gate()
+    model.reply("never", gate=gate)
+    p = gantry.start("cron", "run", "slow", **seam)
+    gate.wait_reached()
+    clock.step(31)
+    p.wait(1)
+    assert "the run failed: time limit" in p.err.text
+    gate.release()
+    gate = Gate()
+    model.reply("never", gate=gate)
+    p = gantry.start("cron", "run", "slow", **seam)
+    gate.wait_reached()
+    p.popen.send_signal(2)
+    p.wait(130)
+    gate.release()
+    assert [tuple(r) for r in gantry.sql("select state, error from job_runs order by id")] == [
+        ("error", "time limit"), ("interrupted", "")] or \
+        [r[0] for r in gantry.sql("select state from job_runs order by id")][0] == "error"
+
+
 def test_next_needs_neither_a_daemon_nor_a_database(gantry):
     out = gantry.run("cron", "next", "30 2 * * *", "--tz", "America/New_York", "--from", "2026-03-08T06:59:00Z",
                      "--count", "2", env={"PATH": "/usr/bin:/bin"}).out
@@ -429,6 +516,18 @@ def test_a_job_of_the_configuration_is_delivered_to_its_chat(bot, model):
     assert re.search(r"now: \w+day \d{4}-\d\d-\d\d \d\d:\d\d CES?T \(Europe/Berlin\)", json.dumps(model.last.messages))
     assert not bot.of("sendChatAction")            # nobody waits, so nothing is shown of the work
     bot.stop_gantry(d)
+
+
+DELIVERED = ("cron:\n  enabled: true\n  jobs:\n    - name: morning\n      schedule: '0 0 1 1 *'\n      prompt: What is on?\n"
+             "      session: ephemeral\n      timeout: 2m\n      deliver_to: {channel: telegram, chat_id: '%d'}\n")
+
+
+def test_deliver_sends_the_answer_of_a_run_by_hand_to_the_chat(bot, model):
+    bot.configure(DELIVERED % ALLOWED)
+    model.reply("Nothing is on.")
+    r = bot.gantry.run("cron", "run", "morning", "--deliver", *bot.args)
+    assert r.out == "delivered to telegram:%d\n" % ALLOWED
+    assert bot.wait_text("Nothing is on").text.startswith("⏰ Scheduled morning (cron 0 0 1 1 *):")
 
 
 # --- watches ------------------------------------------------------------------------------------------
