@@ -10,6 +10,7 @@
 #include "cli/edit.h"
 #include "cli/face.h"
 #include "cli/own.h"
+#include "cli/tidy.h"
 #include "os/file.h"
 #include "os/signals.h"
 
@@ -18,11 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TIDY_MS 10000 /* how long leaving may take for it */
+
 struct chat {
 	struct cli *cli;
 	const struct config *cfg;
 	struct engine g;
 	struct own own;
+	struct tidy tidy;
 	struct face face;
 	struct edit *edit;
 	struct approver *approver;
@@ -93,12 +97,14 @@ static int converse(struct chat *c)
 		str line = { 0 };
 		if (cancel_reason(&c->own.leave) != CANCEL_NONE)
 			return leave_code(c);
+		tidy_start(&c->tidy);
 		int rc = edit_line(c->edit, c->face.terminal ? "> " : "", &a, &line,
 				   &c->own.leave, &e);
 		if (rc == E_NOENT)
 			return EXIT_OK;
 		if (rc == E_CANCELED)
 			return leave_code(c);
+		tidy_stop(&c->tidy);
 		line = str_trim(line);
 		if (rc == OK && lines_quits(line))
 			return EXIT_OK;
@@ -156,6 +162,7 @@ static int open_parts(struct chat *c, int signals, struct err *e)
 	c->own.on_tick = terminal ? on_tick : NULL;
 	c->own.on_resize = on_resize;
 	c->own.arg = c;
+	c->tidy = (struct tidy){ .g = &c->g, .leave = &c->own.leave };
 	return own_open(&c->own, e);
 }
 
@@ -175,6 +182,9 @@ static int with_parts(struct cli *cli, const struct config *cfg, int signals)
 	} else {
 		greet(&c);
 		code = converse(&c);
+		if (code == EXIT_OK)
+			tidy_finish(&c.tidy, TIDY_MS, c.face.terminal);
+		tidy_stop(&c.tidy);
 	}
 	own_close(&c.own);
 	terminal_approver_close(c.approver);

@@ -6,6 +6,7 @@
 #include "base/utf.h"
 #include "chan/terminal.h"
 #include "cli/own.h"
+#include "cli/tidy.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define TIDY_MS 20000 /* how long the end may take for it, after the answer */
 
 /* A channel that only collects the answer. */
 struct collector {
@@ -175,6 +178,10 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 	} else {
 		o.work.approver = by;
 		code = ask(cli, &g, &o, w);
+		(void)fflush(stdout);
+		if (code == EXIT_OK)
+			tidy_finish(&(struct tidy){ .g = &g, .leave = &o.leave }, TIDY_MS,
+				    cli->terminal);
 	}
 	terminal_approver_close(by);
 	own_close(&o);

@@ -45,6 +45,9 @@ int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_
  * is ready; E_CANCELED: c ended, and the row was put down. */
 int work_system(struct engine *g, const struct cancel *c, struct err *e) MUSTUSE;
 
+/* The same for a process that has no daemon beside it: all but watches, which are a daemon's. */
+int work_tidy(struct engine *g, const struct cancel *c, struct err *e) MUSTUSE;
+
 /* Leave a row for consolidation when its time has come: an interval after the last one, or after
  * the first start; restarts do not put it off.  For the clock: it only writes rows. */
 int work_schedule(struct engine *g, const struct cancel *c, struct err *e) MUSTUSE;

@@ -8,24 +8,25 @@
 #include "os/log.h"
 #include "os/wait.h"
 #include "store/state.h"
+#include "store/watch.h"
 
 #define ROOM_LOOK_MS 5000
 #define MINUTE_MS 60000
 #define CONSOLIDATION "consolidation" /* the heartbeat that says when it was last due */
 
-static int claim(struct engine *g, const struct cancel *c, struct arena *a,
+static int claim(struct engine *g, str not_what, const struct cancel *c, struct arena *a,
 		 struct system_row *row, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	int64_t at = 0;
-	int rc = store_system_next_at(g->store, &at, e);
+	bool ready = false;
+	int rc = store_system_ready(g->store, not_what, &ready, e);
 
 	if (rc < 0)
 		return rc;
-	if (at == 0 || at > clock_now_ms())
+	if (!ready)
 		return err_set(e, E_NOENT, "nothing to do");
 	if ((rc = store_begin(&tx, g->store, c, e)) < 0 ||
-	    (rc = store_system_claim(&tx, a, row, e)) < 0)
+	    (rc = store_system_claim(&tx, not_what, a, row, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }
@@ -64,14 +65,14 @@ static int settle(struct engine *g, const struct system_row *row, enum outcome h
 	return rc;
 }
 
-int work_system(struct engine *g, const struct cancel *c, struct err *e)
+static int one_row(struct engine *g, str not_what, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct system_row row;
 	struct err why = { 0 };
 	int rc;
 
-	if ((rc = claim(g, c, &a, &row, e)) < 0)
+	if ((rc = claim(g, not_what, c, &a, &row, e)) < 0)
 		return rc;
 	int64_t began = clock_mono_ms();
 	rc = agent_system_run(g->agent, &row, c, &why);
@@ -90,6 +91,16 @@ int work_system(struct engine *g, const struct cancel *c, struct err *e)
 		 STRF(log_q(&a, row.what)), STRF(log_q(&a, row.key)), row.attempts,
 		 STRF(log_q(&a, str_of(why.msg))));
 	return settle(g, &row, rc == E_NOENT ? OUTCOME_UNKNOWN : OUTCOME_RETRY, why.msg, c, e);
+}
+
+int work_system(struct engine *g, const struct cancel *c, struct err *e)
+{
+	return one_row(g, S(""), c, e);
+}
+
+int work_tidy(struct engine *g, const struct cancel *c, struct err *e)
+{
+	return one_row(g, S(WATCH_WHAT), c, e);
 }
 
 int work_schedule(struct engine *g, const struct cancel *c, struct err *e)

@@ -25,7 +25,8 @@ int store_system_add(struct tx *tx, const struct system_new *row, struct err *e)
 		      NULL, e);
 }
 
-int store_system_claim(struct tx *tx, struct arena *a, struct system_row *out, struct err *e)
+int store_system_claim(struct tx *tx, str not_what, struct arena *a, struct system_row *out,
+		       struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
 	bool found = false;
@@ -33,9 +34,10 @@ int store_system_claim(struct tx *tx, struct arena *a, struct system_row *out, s
 		&r, tx_db(tx),
 		"UPDATE system_rows SET owner = ?1, attempts = attempts + 1, again = 0 "
 		"WHERE id = (SELECT id FROM system_rows WHERE owner = '' "
-		"AND ready_at_ms <= ?2 ORDER BY ready_at_ms, id LIMIT 1) "
+		"AND ready_at_ms <= ?2 AND what <> ?3 ORDER BY ready_at_ms, id LIMIT 1) "
 		"RETURNING id, what, key, text, attempts, created_at_ms",
-		DB_ARGS(db_text(store_owner(tx->s)), db_i64(clock_now_ms())), e);
+		DB_ARGS(db_text(store_owner(tx->s)), db_i64(clock_now_ms()), db_text(not_what)),
+		e);
 
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		*out = (struct system_row){
@@ -50,6 +52,22 @@ int store_system_claim(struct tx *tx, struct arena *a, struct system_row *out, s
 		rc = OK;
 	}
 	return rc < 0 || found ? rc : err_set(e, E_NOENT, "nothing to do");
+}
+
+int store_system_ready(struct store *s, str not_what, bool *ready, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int64_t n = 0;
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_number(r.db,
+			       "SELECT EXISTS (SELECT 1 FROM system_rows WHERE owner = '' "
+			       "AND ready_at_ms <= ?1 AND what <> ?2)",
+			       DB_ARGS(db_i64(clock_now_ms()), db_text(not_what)), &n, e);
+	if (rc == OK)
+		*ready = n != 0;
+	return rc;
 }
 
 static int ours(struct tx *tx, int64_t changed, int rc, struct err *e)

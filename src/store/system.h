@@ -36,9 +36,13 @@ struct system_row {
  * afterwards, from ready_at_ms on. */
 int store_system_add(struct tx *tx, const struct system_new *row, struct err *e) MUSTUSE;
 
-/* The row that has been ready longest is this process's.  E_NOENT: none is ready. */
-int store_system_claim(struct tx *tx, struct arena *a, struct system_row *out,
+/* The row that has been ready longest is this process's; not_what: none of this kind ("" any).
+ * E_NOENT: none is ready. */
+int store_system_claim(struct tx *tx, str not_what, struct arena *a, struct system_row *out,
 		       struct err *e) MUSTUSE;
+
+/* Is such a row ready? */
+int store_system_ready(struct store *s, str not_what, bool *ready, struct err *e) MUSTUSE;
 
 /* It is over: gone, or ready again when it was added meanwhile.  E_CANCELED: it is not this
  * process's (any more), and the transaction is doomed. */

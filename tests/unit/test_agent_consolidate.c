@@ -46,7 +46,7 @@ static int run(struct agent_world *k)
 	aw_open(k);
 	ok(k->w, store_system_add(&tx, &(struct system_new){ .what = S(CONSOLIDATE_WHAT) },
 				  &k->w->e));
-	ok(k->w, store_system_claim(&tx, &k->w->a, &row, &k->w->e));
+	ok(k->w, store_system_claim(&tx, S(""), &k->w->a, &row, &k->w->e));
 	world_commit(k->w, &tx);
 	return agent_system_run(k->agent, &row, &k->token, &k->w->e);
 }

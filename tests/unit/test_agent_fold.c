@@ -44,7 +44,7 @@ static int run(struct agent_world *k)
 	struct tx tx = world_begin(k->w);
 
 	aw_open(k);
-	ok(k->w, store_system_claim(&tx, &k->w->a, &row, &k->w->e));
+	ok(k->w, store_system_claim(&tx, S(""), &k->w->a, &row, &k->w->e));
 	world_commit(k->w, &tx);
 	return agent_system_run(k->agent, &row, &k->token, &k->w->e);
 }

@@ -67,7 +67,7 @@ static void requests_are_what_they_were(void **state)
 	struct tx tx = world_begin(k->w);
 	ok(k->w,
 	   fold_leave(&tx, &s, world_i64(k->w, "SELECT max(first_seq) FROM turns"), &k->w->e));
-	ok(k->w, store_system_claim(&tx, &k->w->a, &row, &k->w->e));
+	ok(k->w, store_system_claim(&tx, S(""), &k->w->a, &row, &k->w->e));
 	world_commit(k->w, &tx);
 	ok(k->w, agent_system_run(k->agent, &row, &k->token, &k->w->e));
 	hear(k, "How many were there?");

@@ -73,7 +73,7 @@ static void renew(struct agent_world *k, int want)
 
 	ok(k->w,
 	   store_system_add(&tx, &(struct system_new){ .what = S(SYSTEM_RENEW) }, &k->w->e));
-	ok(k->w, store_system_claim(&tx, &k->w->a, &row, &k->w->e));
+	ok(k->w, store_system_claim(&tx, S(""), &k->w->a, &row, &k->w->e));
 	world_commit(k->w, &tx);
 	assert_int_equal(want, agent_system_run(k->agent, &row, &k->token, &k->w->e));
 	assert_int_equal(want != OK, world_i64(k->w, "SELECT count(*) FROM system_rows"));

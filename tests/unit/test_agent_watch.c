@@ -29,7 +29,7 @@ static void look(struct agent_world *k)
 	struct tx tx = world_begin(k->w);
 
 	aw_open(k);
-	ok(k->w, store_system_claim(&tx, &k->w->a, &row, &k->w->e));
+	ok(k->w, store_system_claim(&tx, S(""), &k->w->a, &row, &k->w->e));
 	world_commit(k->w, &tx);
 	ok(k->w, agent_system_run(k->agent, &row, &k->token, &k->w->e));
 }

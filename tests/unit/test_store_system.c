@@ -40,7 +40,7 @@ static int claim_in(struct world *w, struct store *s, struct system_row *row)
 	SCOPED(store_rollback) struct tx tx = { 0 };
 
 	ok(w, store_begin(&tx, s, NULL, &w->e));
-	int rc = store_system_claim(&tx, &w->a, row, &w->e);
+	int rc = store_system_claim(&tx, S(""), &w->a, row, &w->e);
 	if (rc == OK)
 		ok(w, store_commit(&tx, &w->e));
 	return rc;
@@ -99,6 +99,30 @@ static void there_is_one_row_of_a_kind_and_key(void **state)
 	end(w, store_system_done, row.id);
 	assert_int_equal(0, rows(w));
 	assert_int_equal(E_NOENT, claim_in(w, w->s, &row));
+}
+
+static void a_kind_can_be_left_to_somebody_else(void **state)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct world *w = *state;
+	struct system_row row;
+	bool ready = true;
+
+	add(w, "watch", "a", 0);
+	ok(w, store_system_ready(w->s, S("watch"), &ready, &w->e));
+	assert_false(ready);
+	ok(w, store_system_ready(w->s, S(""), &ready, &w->e));
+	assert_true(ready);
+	add(w, "fold", "b", clock_now_ms() + 60000);
+	ok(w, store_system_ready(w->s, S("watch"), &ready, &w->e));
+	assert_false(ready);
+	add(w, "fold", "c", 0);
+	ok(w, store_system_ready(w->s, S("watch"), &ready, &w->e));
+	assert_true(ready);
+	ok(w, store_begin(&tx, w->s, NULL, &w->e));
+	ok(w, store_system_claim(&tx, S("watch"), &w->a, &row, &w->e));
+	assert_string_equal(row.key.p, "c");
+	assert_int_equal(E_NOENT, store_system_claim(&tx, S("watch"), &w->a, &row, &w->e));
 }
 
 static void what_is_not_due_waits_and_may_be_moved_forward_only(void **state)
@@ -230,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_commit_leaves_word_of_it_once),
 		TEST(there_is_one_row_of_a_kind_and_key),
+		TEST(a_kind_can_be_left_to_somebody_else),
 		TEST(what_is_not_due_waits_and_may_be_moved_forward_only),
 		TEST(what_is_asked_for_during_its_work_is_done_once_more),
 		TEST(what_is_asked_for_later_waits_for_its_time_after_its_work),
