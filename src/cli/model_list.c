@@ -165,6 +165,9 @@ static void judge_failure(struct model_list *out, int rc, const struct err *e, s
 		ended(out, MODEL_LIST_CANCELED, why);
 		return;
 	case E_PROTO:
+		if (str_has(why, S("certificate")))
+			why = arena_cat(a, why,
+					S(" (one of your own: name it in SSL_CERT_FILE)"));
 		ended(out, MODEL_LIST_TLS, why);
 		return;
 	case E_INVAL:

@@ -230,6 +230,15 @@ def test_the_watcher_can_watch_that_feed(gantry, bot, model, web):
     p.wait(30, 0)
 
 
+def test_the_json_of_a_desktop_client_is_a_manifest(gantry):
+    line = re.search(r"^GANTRY_MCP_MANIFEST=~/(\S+) gantry (tools list)$", (EXAMPLES / "README.md").read_text(), re.M)
+    e = Example(gantry, "telegram-vps")
+    at = gantry.home / line[1]
+    at.parent.mkdir(parents=True)
+    at.write_text(json.dumps({"mcpServers": {"mine": {"command": "npx", "args": ["-y", "whatever"]}}}))
+    assert "mine__echo" in e.run(*line[2].split(), GANTRY_MCP_MANIFEST=at).out
+
+
 # --- containers -------------------------------------------------------------------------------
 
 def fill(text, env):

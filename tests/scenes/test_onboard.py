@@ -148,7 +148,7 @@ def test_a_certificate_nobody_vouches_for_is_told_apart(newcomer, model, tmp_pat
         r = newcomer.run("--yes", "--base-url", front.url, "--model", "test-model", code=1, LLM_API_KEY=KEY)
     finally:
         front.close()
-    assert "certificate" in r.err and "--no-check" in r.err
+    assert "certificate" in r.err and "name it in SSL_CERT_FILE" in r.err and "--no-check" in r.err
     newcomer.nothing_written()
 
 
