@@ -56,4 +56,7 @@ str agent_perf_text(struct agent *ag, struct arena *a);
 /* tokens.c: what a request of the conversation is made of, for /tokens. */
 str agent_tokens_text(struct agent *ag, str channel, str address, struct arena *a);
 
+/* usage.c: what today, this month and this session came to, for /usage. */
+str agent_usage_text(struct agent *ag, str channel, str address, struct arena *a);
+
 #endif

@@ -45,6 +45,7 @@ static str run_short(const struct ask *q);
 static str run_off(const struct ask *q);
 static str run_perf(const struct ask *q);
 static str run_tokens(const struct ask *q);
+static str run_usage(const struct ask *q);
 static str run_start(const struct ask *q);
 static str run_whoami(const struct ask *q);
 static str run_resend(const struct ask *q);
@@ -70,6 +71,7 @@ static const struct slash {
 	{ "short", ARGS_WORD, run_short, 0, "PREFIX: switch its tools on, for 27 hours" },
 	{ "off", ARGS_WORD, run_off, 0, "PREFIX: switch its tools off again" },
 	{ "tokens", ARGS_NONE, run_tokens, 0, "where the tokens of a request go" },
+	{ "usage", ARGS_NONE, run_usage, 0, "tokens and cost: today, this month, here" },
 	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
 };
 
@@ -159,6 +161,11 @@ static str run_perf(const struct ask *q)
 static str run_tokens(const struct ask *q)
 {
 	return agent_tokens_text(q->ag, q->channel, q->address, q->a);
+}
+
+static str run_usage(const struct ask *q)
+{
+	return agent_usage_text(q->ag, q->channel, q->address, q->a);
 }
 
 static str run_start(const struct ask *q)

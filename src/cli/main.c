@@ -29,6 +29,8 @@ static const struct cmd *const commands[] = {
 	&cmd_policy,
 	&cmd_approvals,
 	&cmd_trace,
+	&cmd_usage,
+	&cmd_report,
 	&cmd_queue,
 	&cmd_cron,
 	&cmd_version,

@@ -44,6 +44,7 @@ static const struct word {
 	{ "/brief@AnyBot a,b", -1, "tools.dynamic is off" },
 	{ "/off x", -1, "tools.dynamic is off" },
 	{ "/tokens", -1, "\nhistory: 0 (0 messages)\n" },
+	{ "/usage", -1, "\ntoday: 0 turns, 0 requests, 0 tool calls, tokens 0 in" },
 	{ "/start", -1, "/stop: end the running turn" },
 	{ "/start x1y2", -1, "Hello" },
 	{ "/whoami", -1, "chat: 1\nuser: ada\nsession: none yet" },
