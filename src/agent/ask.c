@@ -69,7 +69,7 @@ static const char *finish_word(enum model_finish f)
 
 /* Remember a request until the next commit of the turn. */
 static void note_model_row(struct run *r, const struct model_reply *reply, const char *error,
-			   int64_t began_at_ms, int64_t ms)
+			   const struct sent_of *sent, int64_t began_at_ms, int64_t ms)
 {
 	if (r->model_rows_n == r->model_rows_cap) {
 		size_t cap = r->model_rows_cap ? r->model_rows_cap * 2 : 4;
@@ -91,6 +91,7 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 		.params = buf_str(&params),
 		.system = r->system,
 		.tools = r->landing ? S("[]") : r->tools_json,
+		.request = sent_write(r->a, sent, &r->parts, r->a),
 		.finish = error ? S("") : str_of(finish_word(reply->finish)),
 		.error = error ? arena_dup(r->a, str_of(error)) : S(""),
 		.est_tokens = r->est_tokens,
@@ -232,19 +233,20 @@ static int take(struct run *r, struct arena *ra, const struct model_reply *reply
 	return OK;
 }
 
+/* What is said for the next request only; "" nothing. */
+static str request_note(const struct run *r)
+{
+	return r->nudge.n ? r->nudge : r->landing ? S(NOTE_LANDING) : (str){ 0 };
+}
+
 /* History, the turn's rows, and what is said for this request only. */
 static struct message *rows_to_send(struct run *r, struct arena *ra, size_t *n)
 {
 	struct message *rows = run_all_rows(r, ra, n);
-	str note = r->nudge.n ? r->nudge : r->landing ? S(NOTE_LANDING) : (str){ 0 };
+	str note = request_note(r);
 
 	if (note.n)
-		rows[(*n)++] = (struct message){ .seq = INT64_MAX,
-						 .round = INT64_MAX,
-						 .turn_id = r->t->id,
-						 .role = S("user"),
-						 .wire = model_user_wire(ra, note),
-						 .text = note };
+		rows[(*n)++] = sent_note(ra, r->t->id, note);
 	return rows;
 }
 
@@ -303,12 +305,26 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 		.on_learn = on_learn,
 		.arg = &live,
 	};
+	struct model_sent body = { 0 };
+	struct sent_of sent = {
+		.sent = &body,
+		.rows = rows,
+		.rows_n = rows_n,
+		.msgs = msgs,
+		.msgs_n = n,
+		.system = r->system,
+		.tools = r->landing ? S("[]") : r->tools_json,
+		.no_images = r->no_images,
+		.note = request_note(r),
+	};
+	req.sent = &body;
 	int64_t began = clock_mono_ms(), began_at = clock_now_ms();
 	bool steered;
 	rc = complete(r, &req, ra, &reply, fail, &steered, e);
 	int64_t ms = clock_mono_ms() - began;
 	r->perf.model_ms += ms;
-	note_model_row(r, &reply, rc < 0 ? model_kind_word(fail->kind) : NULL, began_at, ms);
+	note_model_row(r, &reply, rc < 0 ? model_kind_word(fail->kind) : NULL, &sent, began_at,
+		       ms);
 	if (steered) {
 		*fail = (struct model_failure){ 0 };
 		return OK; /* the next pass takes in what came */

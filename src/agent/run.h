@@ -9,6 +9,7 @@
 
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "agent/sent.h"
 #include "store/model_call.h"
 
 /* Why tools are withheld from the last request of a turn. */
@@ -77,6 +78,7 @@ struct run {
 
 	struct model_row *model_rows; /* not yet written; in the turn's arena */
 	size_t model_rows_n, model_rows_cap;
+	struct sent_parts parts; /* of the turn's last request */
 	struct perf perf;
 	_Atomic bool full_told;
 };

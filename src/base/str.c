@@ -131,6 +131,26 @@ uint64_t str_hash(uint64_t h, str s)
 	return h;
 }
 
+/* Both halves of a product, mixed. */
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 p = (unsigned __int128)a * b;
+
+	return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
+uint64_t str_digest(str s)
+{
+	uint64_t h = s.n ^ UINT64_C(0x9e3779b97f4a7c15), word;
+
+	for (; s.n > 0; s = str_sub(s, sizeof word, s.n)) {
+		word = 0;
+		memcpy(&word, s.p, s.n < sizeof word ? s.n : sizeof word);
+		h = mix(h ^ word, UINT64_C(0xd6e8feb86659fd93)) + UINT64_C(0xa0761d6478bd642f);
+	}
+	return mix(h, UINT64_C(0xe7037ed1a0b428db));
+}
+
 int str_hex(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -60,6 +60,10 @@ bool str_i64(str s, int64_t *out);
 #define STR_HASH UINT64_C(14695981039346656037)
 uint64_t str_hash(uint64_t h, str s);
 
+/* Another one for long texts, eight bytes at a time.  Of one byte order; nothing that somebody
+ * chose is told apart by it for certain. */
+uint64_t str_digest(str s);
+
 /* The value of a hexadecimal digit, -1 when it is none. */
 int str_hex(char c);
 

@@ -18,6 +18,7 @@ static const struct cmd *const commands[] = {
 	&cmd_run,
 	&cmd_chat,
 	&cmd_prompt,
+	&cmd_replay,
 	&cmd_tools,
 	&cmd_sessions,
 	&cmd_memory,

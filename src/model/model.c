@@ -7,6 +7,7 @@
  */
 #include "model/model.h"
 
+#include "model/body.h"
 #include "model/quirks.h"
 #include "model/reply.h"
 #include "model/request.h"
@@ -374,6 +375,22 @@ static void succeed(const struct call *k, const struct attempt *t, struct arena 
 	*fail = (struct model_failure){ .kind = MODEL_OK };
 }
 
+static void note_sent(const struct call *k, const struct request *request)
+{
+	const struct model_cfg *cfg = k->m->cfg;
+
+	*k->req->sent = (struct model_sent){
+		.digest = str_digest(request->body),
+		.bytes = request->body.n,
+		.quirks = k->quirks.flags,
+		.gemini = k->m->gemini,
+		.has_temperature = cfg->has_temperature,
+		.max_tokens = cfg->max_tokens,
+		.temperature = cfg->temperature,
+		.effort = cfg->reasoning_effort,
+	};
+}
+
 /* One attempt.  0: it is over, with *result; 1: ask once more. */
 static int attempt(struct call *k, struct arena *a, struct model_reply *out,
 		   struct model_failure *fail, int *result, struct err *e)
@@ -393,6 +410,8 @@ static int attempt(struct call *k, struct arena *a, struct model_reply *out,
 		return *result = rc, 0;
 	}
 	k->lesson.sent = request.sent;
+	if (k->req->sent)
+		note_sent(k, &request);
 	rc = ask(k->m, &t, &request, &r, &resp, k->c);
 	if (rc == OK) {
 		succeed(k, &t, a, out, fail);

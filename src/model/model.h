@@ -41,6 +41,8 @@ enum model_event {
 	MODEL_RESTART, /* a retry: forget the pieces so far */
 };
 
+struct model_sent; /* model/body.h: the body that was sent last */
+
 struct model_req {
 	str system; /* "": none */
 	const struct model_msg *msgs;
@@ -55,6 +57,7 @@ struct model_req {
 	 * returns OK (it stores the row). */
 	int (*on_learn)(void *arg, const struct model_quirks *q, struct err *e);
 	void *arg;
+	struct model_sent *sent; /* filled in also when the call fails; may be NULL */
 };
 
 struct model_call {

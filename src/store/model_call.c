@@ -37,15 +37,16 @@ static int insert(struct tx *tx, str turn_id, const struct model_row *row, int64
 		"INSERT INTO model_calls (turn_id, round, attempt, issuer, params, "
 		"system_part, "
 		"tools_part, finish, error, prompt_tokens, completion_tokens, cached_tokens, "
-		"first_token_ms, total_ms, started_at_ms, est_tokens) VALUES (?1, ?2, ?3, ?4, "
-		"?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+		"first_token_ms, total_ms, started_at_ms, est_tokens, request) VALUES (?1, ?2, "
+		"?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
 		DB_ARGS(db_text(turn_id), db_i64(row->round), db_i64(row->attempt),
 			db_text(row->issuer), db_text(row->params), db_i64(system),
 			db_i64(tools), db_text(row->finish), db_text(row->error),
 			known(row->prompt_tokens), known(row->completion_tokens),
 			known(row->cached_tokens), db_i64(row->first_token_ms),
 			db_i64(row->total_ms), db_i64(row->started_at_ms),
-			db_when(row->est_tokens > 0, db_i64(row->est_tokens))),
+			db_when(row->est_tokens > 0, db_i64(row->est_tokens)),
+			db_text(row->request)),
 		NULL, e);
 }
 
@@ -74,6 +75,98 @@ int store_model_call(struct tx *tx, str turn_id, const struct model_row *row, st
 	if (rc == OK)
 		rc = count_tokens(tx, turn_id, row, e);
 	return rc == OK ? usage_model_call(tx, row, e) : rc;
+}
+
+int store_model_requests(struct store *s, str turn_id, struct arena *a, struct model_row **out,
+			 size_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	struct model_row *list = NULL;
+	size_t used = 0;
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db,
+			      "SELECT c.round, c.attempt, c.issuer, c.params, s.content, "
+			      "t.content, c.request, c.finish, c.error, c.started_at_ms "
+			      "FROM model_calls c "
+			      "JOIN request_parts s ON s.id = c.system_part "
+			      "JOIN request_parts t ON t.id = c.tools_part "
+			      "WHERE c.turn_id = ?1 ORDER BY c.id",
+			      DB_ARGS(db_text(turn_id)), e);
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		list = LIST_ROOM(a, list, used);
+		list[used++] = (struct model_row){
+			.round = rows_i64(&r, 0),
+			.attempt = rows_i64(&r, 1),
+			.issuer = rows_text(&r, 2, a),
+			.params = rows_text(&r, 3, a),
+			.system = rows_text(&r, 4, a),
+			.tools = rows_text(&r, 5, a),
+			.request = rows_text(&r, 6, a),
+			.finish = rows_text(&r, 7, a),
+			.error = rows_text(&r, 8, a),
+			.started_at_ms = rows_i64(&r, 9),
+		};
+		rc = OK;
+	}
+	if (rc < 0)
+		return rc;
+	*out = list;
+	*n = used;
+	return OK;
+}
+
+int store_turn_find(struct store *s, str id, struct arena *a, struct turn_found *out,
+		    struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db,
+			      "SELECT id, session_id, state FROM turns WHERE iif(?1 = 'last', "
+			      "rowid = (SELECT max(rowid) FROM turns), "
+			      "substr(id, 1, length(?1)) = ?1) LIMIT 2",
+			      DB_ARGS(db_text(id)), e);
+	if (rc == OK)
+		rc = rows_next(&r, e);
+	if (rc == 0)
+		return err_set(e, E_NOENT, "there is no turn %.*s", STRF(id));
+	if (rc < 0)
+		return rc;
+	struct turn_found found = { rows_text(&r, 0, a), rows_text(&r, 1, a),
+				    rows_text(&r, 2, a) };
+	if ((rc = rows_next(&r, e)) > 0)
+		return err_set(e, E_INVAL, "more than one turn begins with %.*s", STRF(id));
+	if (rc == OK)
+		*out = found;
+	return rc;
+}
+
+int store_turn_ids(struct store *s, struct arena *a, str **out, size_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	str *list = NULL;
+	size_t used = 0;
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db, "SELECT id FROM turns ORDER BY rowid", DB_NO_ARGS,
+			      e);
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		list = LIST_ROOM(a, list, used);
+		list[used++] = rows_text(&r, 0, a);
+		rc = OK;
+	}
+	if (rc < 0)
+		return rc;
+	*out = list;
+	*n = used;
+	return OK;
 }
 
 int store_turn_last(struct store *s, str session_id, struct arena *a, struct turn_cost *out,

@@ -13,6 +13,7 @@ struct model_row {
 	str params; /* JSON: stream, max_tokens, ... */
 	str system; /* the system message as sent */
 	str tools; /* the tools array as sent, JSON; stored once per content */
+	str request; /* how its body was made (agent/sent), "" not kept */
 	str finish, error;
 	int64_t est_tokens; /* what the request was estimated at; 0: not */
 	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
@@ -20,6 +21,21 @@ struct model_row {
 };
 int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
 		     struct err *e) MUSTUSE;
+
+/* The requests of a turn, in the order in which they were written down. */
+int store_model_requests(struct store *s, str turn_id, struct arena *a, struct model_row **out,
+			 size_t *n, struct err *e) MUSTUSE;
+
+/* A turn by its id, or the beginning of one, or "last"; E_NOENT none, E_INVAL more than one. */
+struct turn_found {
+	str id, session_id, state;
+};
+int store_turn_find(struct store *s, str id, struct arena *a, struct turn_found *out,
+		    struct err *e) MUSTUSE;
+
+/* All turns, oldest first. */
+int store_turn_ids(struct store *s, struct arena *a, str **out, size_t *n,
+		   struct err *e) MUSTUSE;
 
 /* The session's newest turn, and its last request that was answered.  E_NOENT: it had no turn. */
 struct turn_cost {

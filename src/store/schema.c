@@ -403,6 +403,28 @@ static const char consolidated[] =
 	"\tPRIMARY KEY (source, key)\n"
 	") STRICT, WITHOUT ROWID;\n";
 
+/* What was sent of each request, to make it again; what was spent, by what a limit is of, and
+ * what is held for requests under way. */
+static const char spending[] =
+	"ALTER TABLE model_calls ADD COLUMN request TEXT NOT NULL DEFAULT '';\n"
+	"CREATE TABLE spent (\n"
+	"\tscope TEXT PRIMARY KEY NOT NULL,\n"
+	"\ttokens INTEGER NOT NULL,\n"
+	"\tnano INTEGER NOT NULL,\n"
+	"\test_tokens INTEGER NOT NULL,\n"
+	"\test_nano INTEGER NOT NULL,\n"
+	"\tupdated_at_ms INTEGER NOT NULL\n"
+	") STRICT, WITHOUT ROWID;\n"
+	"CREATE INDEX spent_age ON spent (updated_at_ms);\n"
+	"CREATE TABLE spend_holds (\n"
+	"\tid INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+	"\towner TEXT NOT NULL,\n"
+	"\tscopes TEXT NOT NULL,\n"
+	"\ttokens INTEGER NOT NULL,\n"
+	"\tnano INTEGER NOT NULL,\n"
+	"\tcreated_at_ms INTEGER NOT NULL\n"
+	") STRICT;\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
@@ -415,6 +437,7 @@ static const struct migration migrations[] = {
 	{ 9, "tool_holds", tool_holds },
 	{ 10, "consolidated", consolidated },
 	{ 11, "memory_tombstones", schema_tombstones },
+	{ 12, "spending", spending },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -178,6 +178,15 @@ class Gantry:
                 bad.append("a sanitizer spoke in %s:\n%s" % (p.name, p.sanitizer_report()))
         return bad
 
+    def replay(self, path):
+        """What `gantry replay all` says of this scene's turns, added to a file."""
+        if self.db_path.exists():
+            p = Proc([binary(), "replay", "all"], self.env(GANTRY_CONFIG=None), str(self.dir), name="replay")
+            p.close_stdin()
+            p.wait(60)
+            with open(path, "a", encoding="utf-8") as f:
+                f.write("%s: %s%s\n" % (os.environ.get("PYTEST_CURRENT_TEST", ""), p.out.text, p.err.text))
+
     def _needles(self):
         for s in self.secrets:
             for form in {s, urllib.parse.quote(s, safe=""), urllib.parse.quote(s),
@@ -299,6 +308,8 @@ def gantry(tmp_path, model):
             pass
     if not g.may_show_secrets:
         bad += g.leaks()
+    if os.environ.get("GANTRY_REPLAY"):
+        g.replay(os.environ["GANTRY_REPLAY"])
     if g.mcp:
         bad += g.mcp.faults()
     if bad:
