@@ -22,10 +22,14 @@ struct book {
 
 static str show_currency(struct arena *a, int64_t nano)
 {
-	/* The currency stands in the title. */
-	str text = price_text(a, nano, S(""));
+	/* The currency is the name of the series. */
+	str text = str_trim(price_text(a, nano, S("")));
 
-	return str_trim(text);
+	if (nano == 0)
+		return S("0");
+	while (nano < 1000000000 && str_ends(text, S("0")))
+		text.n--;
+	return text;
 }
 
 static str label_of(const struct book *k, int64_t day)

@@ -38,6 +38,9 @@ static const struct tally_share shares[] = {
 		    .completion = 100000 } },
 };
 
+static const struct tally_share little = { .model = 0,
+					   .used = { .requests = 1, .prompt = 100 } };
+
 static struct tally_day days[] = {
 	{ .day = 20786,
 	  .turns = 3,
@@ -166,6 +169,9 @@ static void cost_is_shown_only_with_prices(void **state)
 	/* 2 M at 2, 1 M at 0.5, 100 k at 8 a million; a request is not among the shares. */
 	assert_true(str_has(page_of(&t, true, &a), S("5.30 USD+")));
 	assert_true(str_has(page_of(&t, false, &a), S("No prices are configured")));
+	days[0].shares = &little;
+	assert_true(str_has(page_of(&t, true, &a), S(">0.0002</td>")));
+	days[0].shares = shares;
 	(void)state;
 }
 
