@@ -126,7 +126,7 @@ void doctor_servers(struct doctor *d)
 
 	if (c->mcp.manifest.n &&
 	    mcp_manifest_load(&m, d->a, c->mcp.manifest.p, c->mcp.manifest_optional, &e) < 0) {
-		doctor_say(d, DOCTOR_FAIL, NULL, "%s", e.msg);
+		doctor_say(d, DOCTOR_FAIL, "correct the manifest, or set another", "%s", e.msg);
 		return;
 	}
 	for (size_t i = 0; i < m.warnings.n; i++)

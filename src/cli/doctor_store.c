@@ -89,6 +89,23 @@ static const char *open_advice(int rc)
 				: NULL; /* the sentence says it */
 }
 
+static bool find_daemon(struct doctor *d, int64_t *pid)
+{
+	str lock = arena_fmt(d->a, "%.*s.lock", STRF(d->cfg->store.dsn));
+
+	return d->held = lock_probe(lock.p, pid);
+}
+
+/* SQLite makes files of its own beside one that it opens, unless that does not change: no daemon,
+ * and nothing in the log that has to be read with it. */
+static enum store_mode mode_of(struct doctor *d)
+{
+	str log = arena_fmt(d->a, "%.*s-wal", STRF(d->cfg->store.dsn));
+	int64_t pid;
+
+	return find_daemon(d, &pid) || file_bytes(log.p) > 0 ? STORE_READ : STORE_STILL;
+}
+
 void doctor_database(struct doctor *d)
 {
 	const char *path = d->cfg->store.dsn.p;
@@ -100,7 +117,7 @@ void doctor_database(struct doctor *d)
 			   path);
 		return;
 	}
-	int rc = store_open(&d->store, &d->cfg->store, STORE_READ, d->c, &e);
+	int rc = store_open(&d->store, &d->cfg->store, mode_of(d), d->c, &e);
 	if (rc == OK)
 		rc = store_facts_get(d->store, &f, &e);
 	if (rc == E_NOENT)
@@ -180,14 +197,12 @@ void doctor_memory(struct doctor *d)
 
 void doctor_daemon(struct doctor *d)
 {
-	str lock = arena_fmt(d->a, "%.*s.lock", STRF(d->cfg->store.dsn));
 	struct store_health rows;
 	struct health h;
 	struct err e = { 0 };
 	int64_t pid = 0;
 
-	d->held = lock_probe(lock.p, &pid);
-	if (!d->held) {
+	if (!find_daemon(d, &pid)) {
 		doctor_say(d, DOCTOR_INFO, NULL, "none runs");
 		return;
 	}

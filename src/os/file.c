@@ -266,6 +266,13 @@ static void dir_drop(DIR **d)
 		(void)closedir(*d);
 }
 
+int64_t file_bytes(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
 int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max, struct err *e)
 {
 	SCOPED(dir_drop) DIR *d = opendir(path);

@@ -39,6 +39,9 @@ int file_place(const char *path, str content, unsigned mode, struct err *e) MUST
 /* Make the directory and its parents; existing ones are fine. */
 int dir_make(const char *path, unsigned mode, struct err *e) MUSTUSE;
 
+/* How large the file at path is; 0 when there is none. */
+int64_t file_bytes(const char *path);
+
 /* Names in a directory, sorted by bytes; E_NOENT. */
 int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max,
 	     struct err *e) MUSTUSE;

@@ -136,7 +136,7 @@ int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch
 	(void)pthread_once(&once, global_start);
 	db->arena = a;
 	db->latch = latch;
-	flags |= writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	flags |= writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
 	int rc = sqlite3_open_v2(path, &db->h, flags, NULL);
 	if (rc != SQLITE_OK)
 		return db_error(db, rc, path, e);

@@ -43,7 +43,8 @@ struct db {
 /* Every commit empties the caches of readers: theirs is for one look. */
 #define DB_CACHE_READER "PRAGMA cache_size = -128"
 
-/* Open an existing file and set what every connection needs.  *out is untouched on error. */
+/* Open an existing file and set what every connection needs.  *out is untouched on error.  For
+ * reading path may be a file: URI. */
 int db_open(struct db **out, const char *path, bool writable, _Atomic int *latch,
 	    struct err *e) MUSTUSE;
 void db_close(struct db *db);

@@ -4,18 +4,10 @@
  */
 #include "store/facts.h"
 
+#include "os/file.h"
 #include "store/internal.h"
 
-#include <sys/stat.h>
-
 #define CHECK_STEPS 10000
-
-static int64_t file_size(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_size : 0;
-}
 
 int store_facts_get(struct store *s, struct store_facts *out, struct err *e)
 {
@@ -44,7 +36,7 @@ int store_facts_get(struct store *s, struct store_facts *out, struct err *e)
 		return rc;
 	f.bytes = pages * page;
 	f.unused_bytes = unused * page;
-	f.log_bytes = file_size(arena_fmt(&a, "%s-wal", s->path).p);
+	f.log_bytes = file_bytes(arena_fmt(&a, "%s-wal", s->path).p);
 	*out = f;
 	return OK;
 }

@@ -14,6 +14,7 @@ struct readers;
 struct store {
 	struct arena arena; /* paths, baton, pool; what open() made */
 	enum store_mode mode;
+	const char *read_path; /* for connections that read: path, or for STORE_STILL a URI */
 	const char *path, *lock_path, *owners_dir, *owner_path, *blobs_dir;
 	char owner[ID_LEN + 1];
 	int owner_fd, lock_fd; /* -1 not held */
@@ -27,6 +28,11 @@ struct store {
 	struct readers *readers;
 	const struct str_list *_Atomic secrets; /* hidden in audit rows; NULL none */
 };
+
+static inline bool store_reads(const struct store *s)
+{
+	return s->mode == STORE_READ || s->mode == STORE_STILL;
+}
 
 /* --- open.c: everything before the first transaction ---------------------------------- */
 

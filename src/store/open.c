@@ -225,7 +225,7 @@ static int try_reader(struct store *s, bool writable, struct err *e)
 {
 	SCOPED(db_drop) struct db *db = NULL;
 	struct identity id;
-	int rc = db_open(&db, s->path, writable, &s->latch, e);
+	int rc = db_open(&db, writable ? s->path : s->read_path, writable, &s->latch, e);
 
 	if (rc == OK)
 		rc = identify(&id, db, e);
@@ -253,7 +253,8 @@ int open_reader(struct store *s, struct err *e)
 		return err_set(e, E_NOENT, "%s: no database yet", s->path);
 	rc = try_reader(s, false, e);
 	/* After a crash the log may need a writer to be recovered. */
-	if ((rc == E_DENIED || rc == E_IO) && try_reader(s, true, NULL) == OK)
+	if ((rc == E_DENIED || rc == E_IO) && s->mode == STORE_READ &&
+	    try_reader(s, true, NULL) == OK)
 		rc = try_reader(s, false, e);
 	return rc < 0 ? err_wrap(e, rc, "%s", s->path) : OK;
 }

@@ -83,7 +83,7 @@ void readers_free(struct readers *r)
 
 static int open_one(struct db **db, struct store *s, struct err *e)
 {
-	int rc = db_open(db, s->path, false, &s->latch, e);
+	int rc = db_open(db, s->read_path, false, &s->latch, e);
 
 	if (rc < 0)
 		return rc;

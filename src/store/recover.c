@@ -201,7 +201,7 @@ int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct er
 	int64_t turns = 0;
 	int rc = OK;
 
-	if (s->mode == STORE_READ)
+	if (store_reads(s))
 		return err_set(e, E_DENIED, "%s: opened for reading only", s->path);
 	if (s->mode == STORE_CLI && (rc = lock_take(&borrowed, s->lock_path, e)) < 0)
 		return rc;

@@ -4,6 +4,7 @@
  */
 #include "store/internal.h"
 
+#include "base/buf.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "os/wait.h"
@@ -24,6 +25,26 @@
 #define CHECKPOINT_PAGES 1024 /* 4 MiB */
 #define CHECKPOINT_STEP 256
 
+/* The URI of a file that does not change. */
+static const char *still_uri(struct arena *a, str path)
+{
+	struct buf b = buf_in(a, 3 * path.n + 32);
+
+	buf_add(&b, path.p[0] == '/' ? S("file://") : S("file:"));
+	for (size_t i = 0; i < path.n; i++) {
+		unsigned char c = (unsigned char)path.p[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			     (c >= '0' && c <= '9') || c == '/' || c == '-' || c == '_' ||
+			     c == '.';
+		if (plain)
+			buf_addc(&b, (char)c);
+		else
+			buf_fmt(&b, "%%%02x", c);
+	}
+	buf_add(&b, S("?immutable=1"));
+	return buf_str(&b).p;
+}
+
 static int set_paths(struct store *s, const struct store_cfg *cfg, struct err *e)
 {
 	str dsn = cfg->dsn;
@@ -34,6 +55,7 @@ static int set_paths(struct store *s, const struct store_cfg *cfg, struct err *e
 		return err_set(e, E_INVAL, "\"%.*s\" is not the path of a database",
 			       STRF(str_sub(dsn, 0, 100)));
 	s->path = arena_cstr(&s->arena, dsn);
+	s->read_path = s->mode == STORE_STILL ? still_uri(&s->arena, dsn) : s->path;
 	s->lock_path = arena_fmt(&s->arena, "%s.lock", s->path).p;
 	slash = strrchr(s->path, '/');
 	str dir = slash ? str_sub(dsn, 0, (size_t)(slash - s->path)) : S(".");
@@ -42,7 +64,7 @@ static int set_paths(struct store *s, const struct store_cfg *cfg, struct err *e
 	str data_dir = cfg->data_dir.n ? cfg->data_dir : dir;
 	s->owners_dir = arena_fmt(&s->arena, "%.*s/owners", STRF(data_dir)).p;
 	s->blobs_dir = arena_fmt(&s->arena, "%.*s/blobs", STRF(data_dir)).p;
-	if (s->mode == STORE_READ)
+	if (store_reads(s))
 		return OK;
 	int rc = dir_make(arena_cstr(&s->arena, dir), 0700, e);
 	if (rc == OK)
@@ -85,7 +107,7 @@ static int open_all(struct store *s, const struct store_cfg *cfg, const struct c
 
 	if (rc < 0)
 		return rc;
-	if (s->mode == STORE_READ)
+	if (store_reads(s))
 		return open_reader(s, e);
 	if (s->mode == STORE_DAEMON && (rc = take_daemon_lock(s, c, e)) < 0)
 		return rc;
@@ -219,7 +241,7 @@ int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct e
 	int rc;
 
 	assert(!tx->open);
-	if (s->mode == STORE_READ)
+	if (store_reads(s))
 		return err_set(e, E_DENIED, "%s: opened for reading only", s->path);
 	for (;;) {
 		rc = take_baton(s, until, c, e);

@@ -30,6 +30,9 @@ enum store_mode {
 	STORE_DAEMON, /* creates, migrates, holds <dsn>.lock, checkpoints */
 	STORE_CLI, /* creates and migrates; writes beside a daemon */
 	STORE_READ, /* creates nothing, migrates nothing; E_NOENT when there is none */
+	/* The same of a file that no process writes, with an empty log: not even SQLite's own files
+	 * appear beside it.  Who writes it meanwhile makes what is read wrong. */
+	STORE_STILL,
 };
 
 struct store;
