@@ -147,7 +147,7 @@ void doctor_integrity(struct doctor *d)
 
 	if (no_store(d))
 		return;
-	rc = store_check(d->store, d->c, &e);
+	rc = store_check(d->store, NULL, NULL, d->c, &e);
 	if (rc == OK)
 		doctor_say(d, DOCTOR_OK, NULL, "quick_check found nothing");
 	else if (cancel_reason(d->c) == CANCEL_NONE)

@@ -245,14 +245,31 @@ static int tidy(struct gateway *d, struct err *e)
 	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);
 }
 
+/* The check of a large file is no standstill. */
+struct checking {
+	struct gateway *d;
+	int64_t beat_at_ms;
+};
+
+static void while_checking(void *arg)
+{
+	struct checking *k = arg;
+
+	if (clock_mono_ms() < k->beat_at_ms)
+		return;
+	beat(k->d);
+	k->beat_at_ms = clock_mono_ms() + HEARTBEAT_MS;
+}
+
 /* The whole file, which takes as long as it is large: not while the start needs the machine. */
 static int check(struct gateway *d, struct err *e)
 {
+	struct checking k = { d, clock_mono_ms() + HEARTBEAT_MS };
 	int rc = wait_ms(CHECK_AFTER_MS, &d->deliver, e);
 
 	struct memory_health memory;
 	if (rc == OK)
-		rc = store_check(d->g->store, &d->deliver, e);
+		rc = store_check(d->g->store, while_checking, &k, &d->deliver, e);
 	return rc < 0 ? rc : store_memory_check(d->g->store, &d->deliver, &memory, e);
 }
 

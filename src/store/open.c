@@ -259,13 +259,25 @@ int open_reader(struct store *s, struct err *e)
 	return rc < 0 ? err_wrap(e, rc, "%s", s->path) : OK;
 }
 
-static int look_at_token(void *arg)
+struct check_run {
+	void (*moves)(void *arg);
+	void *arg;
+	const struct cancel *c;
+};
+
+static int between_steps(void *arg)
 {
-	return cancel_check(arg, NULL) < 0;
+	const struct check_run *run = arg;
+
+	if (run->moves)
+		run->moves(run->arg);
+	return cancel_check(run->c, NULL) < 0;
 }
 
-int store_check(struct store *s, const struct cancel *c, struct err *e)
+int store_check(struct store *s, void (*moves)(void *arg), void *arg, const struct cancel *c,
+		struct err *e)
 {
+	struct check_run run = { moves, arg, c };
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(reader_end) struct reader r = { 0 };
 	str verdict = S("");
@@ -273,7 +285,7 @@ int store_check(struct store *s, const struct cancel *c, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	sqlite3_progress_handler(r.db->h, CHECK_STEPS, look_at_token, (void *)c);
+	sqlite3_progress_handler(r.db->h, CHECK_STEPS, between_steps, &run);
 	rc = pragma_text(&verdict, r.db, "PRAGMA quick_check(1)", &a, e);
 	sqlite3_progress_handler(r.db->h, 0, NULL, NULL);
 	r.db->doomed = OK;

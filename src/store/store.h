@@ -59,8 +59,10 @@ void store_close(struct store *s);
 int store_failed(const struct store *s, struct err *e) MUSTUSE;
 
 /* Look through the whole file (SQLite's quick_check) beside all other work: E_CORRUPT, which is
- * latched, when it is damaged.  Takes as long as the file is large; cancellable. */
-int store_check(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
+ * latched, when it is damaged.  Takes as long as the file is large; cancellable.  moves (may be
+ * NULL) is called many times a second meanwhile, and may write. */
+int store_check(struct store *s, void (*moves)(void *arg), void *arg, const struct cancel *c,
+		struct err *e) MUSTUSE;
 
 /* This process as the owner of claims: the name of a file in the data directory on which
  * it holds a flock for life. */

@@ -234,7 +234,7 @@ static void a_damaged_file_is_refused_and_left_alone(void **state)
 	int rc = try_open(w, STORE_DAEMON);
 	if (rc == OK) {
 		w->s = world_open(w, STORE_DAEMON);
-		rc = store_check(w->s, NULL, &w->e);
+		rc = store_check(w->s, NULL, NULL, NULL, &w->e);
 		assert_int_equal(E_CORRUPT, store_failed(w->s, NULL));
 		store_close(w->s);
 		w->s = NULL;
@@ -674,6 +674,27 @@ static void our_own_files_are_known_by_inode(void **state)
 	assert_true(store_is_own_file(w->s, st.st_dev, st.st_ino));
 }
 
+static void write_beat(void *arg)
+{
+	struct world *w = arg;
+	struct tx tx = world_begin(w);
+
+	ok(w, store_heartbeat(&tx, S("daemon"), S("1"), &w->e));
+	world_commit(w, &tx);
+}
+
+static void a_long_check_lets_its_caller_write_meanwhile(void **state)
+{
+	struct world *w = *state;
+
+	w->s = world_open(w, STORE_DAEMON);
+	for (int i = 0; i < 40; i++)
+		world_turn(w, "1", "hi", 3);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM heartbeats"), 0);
+	ok(w, store_check(w->s, write_beat, w, NULL, &w->e));
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM heartbeats"), 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup_closed, world_teardown)
@@ -688,6 +709,7 @@ int main(void)
 		T(a_newer_database_is_refused_and_left_alone),
 		T(a_damaged_file_is_refused_and_left_alone),
 		T(damage_met_later_is_latched),
+		T(a_long_check_lets_its_caller_write_meanwhile),
 		T(paths_that_are_none_are_refused),
 		T(a_read_only_directory_is_named),
 		T(a_second_daemon_is_kept_out),
