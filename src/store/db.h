@@ -35,6 +35,7 @@ struct db {
 	struct db_statement cache[DB_STATEMENTS];
 	struct db *next; /* in the pool of readers */
 	int64_t idle_since_ms; /* there */
+	unsigned uses; /* since the last look at those that are idle */
 };
 
 /* Pages that a connection keeps for itself; the system keeps those of the file anyway.  (Setting

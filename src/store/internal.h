@@ -51,7 +51,7 @@ void owner_sweep(const struct store *s); /* remove the files of the dead */
 
 /* --- readers.c: read-only connections ---------------------------------------------------- */
 
-struct readers *readers_new(struct arena *a);
+int readers_new(struct readers **out, struct arena *a, struct err *e) MUSTUSE;
 void readers_free(struct readers *r);
 void readers_put(struct readers *r, struct db *db);
 

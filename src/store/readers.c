@@ -5,34 +5,68 @@
  */
 #include "store/internal.h"
 
+#include "os/clock.h"
+#include "os/wait.h"
+
 #include <pthread.h>
 
 #define IDLE_MAX 8
+#define OUT_MAX 3
+#define BACK_MS 20 /* for a connection to come back */
+#define USES_MIN 30 /* of a connection between two looks: worth keeping */
 
 struct readers {
-	pthread_mutex_t lock; /* guards idle, idle_n */
+	pthread_mutex_t lock; /* guards what follows */
 	struct db *idle;
-	int idle_n;
+	int idle_n, out_n, waiting_n;
+	struct bell back; /* one came back, and somebody waits for it */
 };
 
-struct readers *readers_new(struct arena *a)
+int readers_new(struct readers **out, struct arena *a, struct err *e)
 {
 	struct readers *r = NEW(a, struct readers);
+	int rc = bell_init(&r->back, e);
 
+	if (rc < 0)
+		return rc;
 	(void)pthread_mutex_init(&r->lock, NULL);
-	return r;
+	*out = r;
+	return OK;
 }
 
 static struct db *pop(struct readers *r)
 {
-	struct db *db;
+	struct db *db = r->idle;
 
-	(void)pthread_mutex_lock(&r->lock);
-	db = r->idle;
 	if (db) {
 		r->idle = db->next;
 		r->idle_n--;
+		db->uses++;
 	}
+	return db;
+}
+
+/* An idle one; NULL: a new one is to be opened.  More than a few are not: each holds pages, and
+ * SQLite keeps descriptors of as many as there ever were.  Reading takes no time to speak of, so
+ * one comes back soon; whoever reads for long is not waited for. */
+static struct db *take(struct readers *r)
+{
+	int64_t until = clock_mono_ms() + BACK_MS;
+	struct db *db;
+
+	(void)pthread_mutex_lock(&r->lock);
+	while (!(db = pop(r)) && r->out_n >= OUT_MAX && clock_mono_ms() < until) {
+		r->waiting_n++;
+		(void)pthread_mutex_unlock(&r->lock);
+		(void)!wait_fd(r->back.fd, POLLIN, until, NULL, NULL);
+		bell_hear(&r->back);
+		(void)pthread_mutex_lock(&r->lock);
+		r->waiting_n--;
+	}
+	r->out_n++;
+	/* Two may have come back with one ring. */
+	if (r->idle && r->waiting_n)
+		bell_ring(&r->back);
 	(void)pthread_mutex_unlock(&r->lock);
 	return db;
 }
@@ -63,6 +97,18 @@ void store_tidy_readers(struct store *s, int64_t idle_ms)
 		continue;
 	db = *tail;
 	*tail = NULL;
+	/* Of the others the last one is taken first: what stands behind it and was seldom needed
+	 * was needed because some threads woke in the same instant, which they will again. */
+	for (tail = r->idle ? &r->idle->next : &r->idle; (next = *tail);) {
+		if (next->uses >= USES_MIN) {
+			next->uses = 0;
+			tail = &next->next;
+			continue;
+		}
+		*tail = next->next;
+		next->next = db;
+		db = next;
+	}
 	for (const struct db *i = db; i; i = i->next)
 		r->idle_n--;
 	(void)pthread_mutex_unlock(&r->lock);
@@ -76,9 +122,24 @@ void readers_free(struct readers *r)
 {
 	struct db *db;
 
+	if (!r)
+		return;
 	while ((db = pop(r)))
 		db_close(db);
+	bell_done(&r->back);
 	(void)pthread_mutex_destroy(&r->lock);
+}
+
+/* What was taken came back, db, or could not be had, NULL. */
+static void give(struct readers *r, struct db *db)
+{
+	if (db)
+		readers_put(r, db);
+	(void)pthread_mutex_lock(&r->lock);
+	r->out_n--;
+	if (r->waiting_n)
+		bell_ring(&r->back);
+	(void)pthread_mutex_unlock(&r->lock);
 }
 
 static int open_one(struct db **db, struct store *s, struct err *e)
@@ -100,11 +161,14 @@ int reader_begin(struct reader *r, struct store *s, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	struct db *db = pop(s->readers);
-	if (!db && (rc = open_one(&db, s, e)) < 0)
+	struct db *db = take(s->readers);
+	if (!db && (rc = open_one(&db, s, e)) < 0) {
+		give(s->readers, NULL);
 		return rc;
+	}
 	if ((rc = db_run(db, "BEGIN", DB_NO_ARGS, NULL, e)) < 0) {
 		db_close(db);
+		give(s->readers, NULL);
 		return rc;
 	}
 	r->s = s;
@@ -117,6 +181,6 @@ void reader_end(struct reader *r)
 	if (!r->db)
 		return;
 	(void)!db_run(r->db, "COMMIT", DB_NO_ARGS, NULL, NULL);
-	readers_put(r->s->readers, r->db);
+	give(r->s->readers, r->db);
 	r->db = NULL;
 }

@@ -128,8 +128,9 @@ int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode 
 	s->mode = mode;
 	s->owner_fd = s->lock_fd = -1;
 	s->baton = baton_new(&s->arena);
-	s->readers = readers_new(&s->arena);
-	int rc = open_all(s, cfg, c, e);
+	int rc = readers_new(&s->readers, &s->arena, e);
+	if (rc == OK)
+		rc = open_all(s, cfg, c, e);
 	if (rc < 0) {
 		store_close(s);
 		return err_wrap(e, rc, "store");

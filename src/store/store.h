@@ -48,8 +48,8 @@ int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode 
  * take the place of earlier ones.  From one thread at a time. */
 void store_secrets(struct store *s, const str *values, size_t n);
 
-/* Close the read-only connections that nobody has used for idle_ms: each keeps pages and
- * statements. */
+/* Close the read-only connections that nobody has used for idle_ms, and all but one of those
+ * that were seldom used since the last time: each keeps pages and statements. */
 void store_tidy_readers(struct store *s, int64_t idle_ms);
 
 /* No transaction may be open.  NULL is fine. */
