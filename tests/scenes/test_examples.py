@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from fakes.telegram import TOKEN
-from harness.fixtures import FAKES, KEY, PYTHON, TREE
+from harness.fixtures import KEY, PYTHON, TREE
+from harness.newcomer import fake_programs
 from harness.process import Proc, Result
 
 EXAMPLES = TREE / "examples"
@@ -28,12 +29,7 @@ class Example:
         self.g = gantry
         self.dir = gantry.dir / name
         shutil.copytree(EXAMPLES / name, self.dir)
-        self.bin = gantry.dir / "bin"
-        self.bin.mkdir()
-        for program in ("npx", "uvx"):      # what they would fetch from the network
-            (self.bin / program).write_text("#!/bin/sh\nexec %s -S -E %s --log %s --ledger %s --tools echo\n" % (
-                PYTHON, FAKES / "mcp_server.py", gantry.dir / "npx.log", gantry.dir / "ledger"))
-            (self.bin / program).chmod(0o755)
+        self.bin = fake_programs(gantry.dir / "bin", "npx", "uvx")
         (self.bin / "python3").symlink_to(PYTHON)
         self.srv = gantry.dir / "srv"
         for name in ("assistant", "photos", "documents"):

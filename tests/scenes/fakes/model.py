@@ -218,6 +218,7 @@ class Model:
         self.script, self.decide, self.default = [], None, None
         self.asides = []                # requests of no turn: folds, consolidation; kept apart
         self.aside = lambda request: Reply("Facts: nothing of note.")
+        self.apart = lambda request: request.system.startswith(ASIDES)     # which those are
         self.check = True               # False: requests are recorded, not judged
         self.tolerate = ()              # substrings of faults that this test expects
         self.accept = True              # False: connections are accepted and not read
@@ -334,7 +335,7 @@ class Model:
         with self.board.cond:
             request = Request(len(self.requests) + 1, connection, path, headers, raw)
             self._judge(request)
-            aside = request.system.startswith(ASIDES)
+            aside = self.apart(request)
             (self.asides if aside else self.requests).append(request)
             if request.faults:
                 reply = Reply(status=400, body={"error": {

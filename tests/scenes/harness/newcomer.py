@@ -3,9 +3,21 @@
 import re
 import subprocess
 
-from .fixtures import KEY, binary
+from fakes.model import Reply
+
+from .fixtures import FAKES, KEY, PYTHON, binary
 from .process import Proc, Result
 from .terminal import Terminal, plain
+
+
+def fake_programs(folder, *names):
+    """Programs that would fetch a tool server from the network: in their place stands the scripted one."""
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\nexec %s -S -E %s --log %s --ledger %s --tools echo\n" % (
+            PYTHON, FAKES / "mcp_server.py", folder.parent / (name + ".log"), folder.parent / "ledger"))
+        (folder / name).chmod(0o755)
+    return folder
 
 
 class Newcomer:
@@ -15,11 +27,15 @@ class Newcomer:
         self.g, self.t, self.seen = gantry, None, 0
         self.dir = gantry.home / ".config" / "gantry"
         self.config = self.dir / "config.yaml"
+        self.bin = fake_programs(gantry.dir / "bin", "npx")
+        # The doctor, who looks at the end, asks the model too; a turn has a system message.
+        gantry.model.apart = lambda request: request.roles == ["user"]
+        gantry.model.aside = lambda request: Reply("pong")
 
     def env(self, **more):
-        keep = ("PATH", "HOME", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
+        keep = ("HOME", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
         env = {k: v for k, v in self.g.env().items() if k in keep}
-        env.update({"TERM": "xterm-256color", **more})
+        env.update({"PATH": "%s:/usr/bin:/bin" % self.bin, "TERM": "xterm-256color", **more})
         return {k: str(v) for k, v in env.items() if v is not None}
 
     def start(self, *args, prefix=(), rows=50, cols=200, **more):
