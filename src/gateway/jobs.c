@@ -127,6 +127,22 @@ int jobs_sync(struct store *st, const struct cron_cfg *cfg, const struct cancel 
 
 /* --- waiting jobs, after the clock or a zone changed -------------------------------------------- */
 
+/* The first time that was said, in a zone as it is now: the time of the expression that is nearest
+ * to it.  It may be a little earlier, and must not be passed over for it. */
+static int first_anew(const struct sched *s, const struct zone *z, int64_t first, int64_t now,
+		      int64_t *out)
+{
+	int64_t at = first - FIRST_SLACK_MS, before = 0;
+	int rc;
+
+	at = at < now ? now : at;
+	while ((rc = sched_next(s, z, at, at, &at, NULL)) == OK && at < first)
+		before = at;
+	if (rc == OK)
+		*out = before && first - before < at - first ? before : at;
+	return rc;
+}
+
 /* When a job that waits would be due from now on; its own time when that cannot be said. */
 static int64_t due_anew(struct zones *v, const struct job *job, int64_t now)
 {
@@ -136,16 +152,15 @@ static int64_t due_anew(struct zones *v, const struct job *job, int64_t now)
 
 	if (!schedule_of(&s, &z, v, job) || s.kind == SCHED_ONCE)
 		return job->next_at_ms;
-	/* The first time said is the first, also when it comes a little earlier in a zone as it
-	 * is now; a day before it there is none. */
-	int64_t slack = s.kind == SCHED_EVERY || s.kind == SCHED_CRON ? 1 : FIRST_SLACK_MS;
-	if (after < job->first_at_ms - slack)
-		after = job->first_at_ms - slack;
 	/* An interval keeps its beat. */
-	if (s.kind == SCHED_EVERY)
+	if (s.kind == SCHED_EVERY) {
+		after = after < job->first_at_ms - 1 ? job->first_at_ms - 1 : after;
 		return job->next_at_ms -
 		       (job->next_at_ms - after - 1) / s.every_ms * s.every_ms;
-	return sched_next(&s, z, after, after, &next, NULL) < 0 ? job->next_at_ms : next;
+	}
+	int rc = job->first_at_ms > now ? first_anew(&s, z, job->first_at_ms, now, &next)
+					: sched_next(&s, z, after, after, &next, NULL);
+	return rc < 0 ? job->next_at_ms : next;
 }
 
 static int replan(struct engine *g, const struct cancel *c, struct err *e)

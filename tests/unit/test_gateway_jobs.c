@@ -5,6 +5,7 @@
 #include "store_world.h"
 
 #include "base/date.h"
+#include "config/zones.h"
 #include "gateway/jobs.h"
 #include "os/clock.h"
 #include "store/job.h"
@@ -313,6 +314,114 @@ static void very_many_jobs_of_a_zone_that_cannot_be_read_are_not_in_the_way(void
 	assert_false(k.j.zoneless);
 }
 
+/* The next time the clock of Berlin shows nine, from so many days on. */
+static int64_t nine_in_berlin(struct world *w, int64_t days)
+{
+	const struct zone *z;
+	struct sched s;
+	int64_t at = 0;
+
+	ok(w, zone_load(&z, &w->a, S("Europe/Berlin"), NULL, &w->e));
+	ok(w, sched_load(&s, &w->a, S("cron"), S("0 9 * * *"), &w->e));
+	ok(w, sched_next(&s, z, 0, clock_now_ms() + days * DAY_MS, &at, &w->e));
+	return at;
+}
+
+#define HOUR_MS 3600000
+
+static int64_t add_in_berlin(struct world *w, const char *kind, const char *expr, int64_t next,
+			     int64_t first)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t id = add(w, kind, str_of(expr), next);
+
+	in_zone(w, id, "Europe/Berlin");
+	world_sql(w, arena_fmt(&a, "UPDATE jobs SET first_at_ms = %lld WHERE id = %lld",
+			       (long long)first, (long long)id)
+			     .p);
+	return id;
+}
+
+/* The jobs are as an older file made them, by which summer began an hour too late or too early. */
+static void changed_zone_files_move_what_goes_by_the_wall_clock_and_nothing_else(void **state)
+{
+	struct world *w = *state;
+
+	for (int shift = -1; shift <= 1; shift += 2) {
+		struct clocked k;
+		int64_t off = shift * HOUR_MS, soon = nine_in_berlin(w, 1);
+		int64_t later = nine_in_berlin(w, 20), now = clock_now_ms();
+
+		begin(&k, w);
+		world_sql(w, "DELETE FROM jobs");
+		int64_t cron = add_in_berlin(w, "cron", "0 9 * * *", soon + off, 0);
+		int64_t daily = add_in_berlin(w, "daily", "09:00", soon + off, 0);
+		int64_t hourly = add_in_berlin(w, "cron", "0 * * * *", later, later);
+		int64_t first = add_in_berlin(w, "cron", "0 9 * * *", later + off, later + off);
+		int64_t first_daily =
+			add_in_berlin(w, "daily", "09:00", later + off, later + off);
+		int64_t every = add_in_berlin(w, "every", "7h", now + 5 * HOUR_MS, 0);
+		int64_t first_every = add_in_berlin(w, "every", "7h", later + off, later + off);
+		int64_t once = add_in_berlin(w, "once", date_rfc3339(&w->a, soon + off).p,
+					     soon + off, 0);
+		int64_t again = add_in_berlin(w, "cron", "0 9 * * *", soon + off, 0);
+		int64_t other = add(w, "cron", S("0 9 * * *"), soon + off);
+		in_zone(w, other, "UTC");
+		world_sql(w, arena_fmt(&w->a, "UPDATE jobs SET attempt = 1 WHERE id = %lld",
+				       (long long)again)
+				     .p);
+
+		(void)tick(&k, w); /* the first look at this file: nothing to compare with */
+		assert_true(get(w, cron).next_at_ms == soon + off);
+		world_sql(w, "UPDATE cursors SET value = value + 1 WHERE key LIKE 'zone:%'");
+		(void)tick(&k, w); /* not before its time */
+		assert_true(get(w, cron).next_at_ms == soon + off);
+		k.j.zones_at_ms = 0;
+		(void)tick(&k, w);
+		assert_true(get(w, cron).next_at_ms == nine_in_berlin(w, 0));
+		assert_true(get(w, daily).next_at_ms == nine_in_berlin(w, 0));
+		assert_true(get(w, hourly).next_at_ms == later);
+		assert_true(get(w, first).next_at_ms == later);
+		assert_true(get(w, first_daily).next_at_ms == later);
+		assert_true(get(w, every).next_at_ms == now + 5 * HOUR_MS);
+		assert_true(get(w, first_every).next_at_ms == later + off);
+		assert_true(get(w, once).next_at_ms == soon + off); /* an instant is one */
+		assert_true(get(w, again).next_at_ms == soon + off); /* a further try */
+		world_sql(w, "DELETE FROM cursors WHERE key LIKE 'zone:%'");
+	}
+}
+
+/* What is said in one zone stays there; the configuration's own jobs go by the new one. */
+static void another_zone_in_the_configuration_moves_its_jobs_and_no_others(void **state)
+{
+	static const struct cron_job_cfg jobs[] = { { .name = S("morning"),
+						      .schedule = S("0 9 * * *"),
+						      .prompt = S("x"),
+						      .enabled = true } };
+	struct world *w = *state;
+	struct cron_cfg cfg = { .zone = S("UTC"), .jobs = { .v = jobs, .n = 1 } };
+	int64_t soon = nine_in_berlin(w, 1);
+	int64_t mine = add(w, "daily", S("09:00"), soon);
+	int64_t beat = add(w, "every", S("1h"), soon);
+	struct job job;
+
+	ok(w, jobs_sync(w->s, &cfg, NULL, &w->e));
+	ok(w, store_job_find(w->s, S("morning"), &w->a, &job, &w->e));
+	assert_int_equal(job.next_at_ms % DAY_MS, 9 * HOUR_MS);
+	cfg.zone = S("Europe/Berlin");
+	ok(w, jobs_sync(w->s, &cfg, NULL, &w->e));
+	ok(w, store_job_find(w->s, S("morning"), &w->a, &job, &w->e));
+	assert_true(job.next_at_ms == nine_in_berlin(w, 0) ||
+		    job.next_at_ms + 60000 > clock_now_ms()); /* in this very minute */
+	assert_string_equal(job.zone.p, "Europe/Berlin");
+	assert_true(get(w, mine).next_at_ms == soon && get(w, beat).next_at_ms == soon);
+	/* What did not change stays due when it was, also when that is past. */
+	world_sql(w, "UPDATE jobs SET next_at_ms = 1000 WHERE name = 'morning'");
+	ok(w, jobs_sync(w->s, &cfg, NULL, &w->e));
+	ok(w, store_job_find(w->s, S("morning"), &w->a, &job, &w->e));
+	assert_int_equal(job.next_at_ms, 1000);
+}
+
 static void a_one_shot_waits_for_a_run_begun_by_hand(void **state)
 {
 	struct world *w = *state;
@@ -352,6 +461,8 @@ int main(void)
 		TEST(what_is_only_recorded_is_done_with_at_once),
 		TEST(who_waits_for_a_worker_does_not_make_others_late),
 		TEST(very_many_jobs_of_a_zone_that_cannot_be_read_are_not_in_the_way),
+		TEST(changed_zone_files_move_what_goes_by_the_wall_clock_and_nothing_else),
+		TEST(another_zone_in_the_configuration_moves_its_jobs_and_no_others),
 		TEST(a_one_shot_waits_for_a_run_begun_by_hand),
 	};
 
