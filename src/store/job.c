@@ -12,9 +12,9 @@
 	"EXISTS (SELECT 1 FROM job_runs r WHERE r.job_id = j.id AND r.state = 'started'), "    \
 	"j.first_at_ms"
 
-static void read_job(struct job *out, const struct rows *r, struct arena *a)
+static void read_job(void *one, const struct rows *r, struct arena *a)
 {
-	*out = (struct job){
+	*(struct job *)one = (struct job){
 		.id = rows_i64(r, 0),
 		.config = str_eq(rows_peek(r, 1), S("config")),
 		.name = rows_text(r, 2, a),
@@ -44,22 +44,12 @@ static void read_job(struct job *out, const struct rows *r, struct arena *a)
 static int read_jobs(struct store *s, const char *sql, const struct db_arg *args, size_t args_n,
 		     struct arena *a, struct job **out, size_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	struct job *list = NULL;
-	size_t used = 0;
-	int rc = reader_begin(&reader, s, e);
+	const struct list_of q = { sizeof **out, read_job, sql, args, args_n };
+	void *list;
+	int rc = list_read(s, &q, a, &list, n, e);
 
 	if (rc == OK)
-		rc = db_query(&r, reader.db, sql, args, args_n, e);
-	if (rc < 0)
-		return rc;
-	while ((rc = rows_next(&r, e)) > 0) {
-		list = LIST_ROOM(a, list, used);
-		read_job(&list[used++], &r, a);
-	}
-	*out = list;
-	*n = used;
+		*out = list;
 	return rc;
 }
 

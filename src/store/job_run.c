@@ -114,40 +114,35 @@ int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan
 	return rc;
 }
 
+static void read_run(void *one, const struct rows *r, struct arena *a)
+{
+	*(struct job_run *)one = (struct job_run){
+		.id = rows_i64(r, 0),
+		.job_id = rows_i64(r, 1),
+		.scheduled_at_ms = rows_i64(r, 2),
+		.last_at_ms = rows_i64(r, 3),
+		.n = rows_i64(r, 4),
+		.attempt = (int)rows_i64(r, 5),
+		.state = rows_text(r, 6, a),
+		.reason = rows_text(r, 7, a),
+		.error = rows_text(r, 8, a),
+		.turn_id = rows_text(r, 9, a),
+		.session_id = rows_text(r, 10, a),
+		.started_at_ms = rows_i64(r, 11),
+		.finished_at_ms = rows_i64(r, 12),
+		.inbox_id = rows_i64(r, 13),
+	};
+}
+
 static int read_runs(struct store *s, const char *sql, const struct db_arg *args, size_t args_n,
 		     struct arena *a, struct job_run **out, size_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	struct job_run *list = NULL;
-	size_t used = 0;
-	int rc = reader_begin(&reader, s, e);
+	const struct list_of q = { sizeof **out, read_run, sql, args, args_n };
+	void *list;
+	int rc = list_read(s, &q, a, &list, n, e);
 
 	if (rc == OK)
-		rc = db_query(&r, reader.db, sql, args, args_n, e);
-	if (rc < 0)
-		return rc;
-	while ((rc = rows_next(&r, e)) > 0) {
-		list = LIST_ROOM(a, list, used);
-		list[used++] = (struct job_run){
-			.id = rows_i64(&r, 0),
-			.job_id = rows_i64(&r, 1),
-			.scheduled_at_ms = rows_i64(&r, 2),
-			.last_at_ms = rows_i64(&r, 3),
-			.n = rows_i64(&r, 4),
-			.attempt = (int)rows_i64(&r, 5),
-			.state = rows_text(&r, 6, a),
-			.reason = rows_text(&r, 7, a),
-			.error = rows_text(&r, 8, a),
-			.turn_id = rows_text(&r, 9, a),
-			.session_id = rows_text(&r, 10, a),
-			.started_at_ms = rows_i64(&r, 11),
-			.finished_at_ms = rows_i64(&r, 12),
-			.inbox_id = rows_i64(&r, 13),
-		};
-	}
-	*out = list;
-	*n = used;
+		*out = list;
 	return rc;
 }
 

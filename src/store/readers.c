@@ -3,7 +3,7 @@
  * waits for the writer, but where the file system has no WAL: there a commit keeps readers
  * out for the moment of its fsync.
  */
-#include "store/internal.h"
+#include "store/rows.h"
 
 #include "os/clock.h"
 #include "os/wait.h"
@@ -183,4 +183,27 @@ void reader_end(struct reader *r)
 	(void)!db_run(r->db, "COMMIT", DB_NO_ARGS, NULL, NULL);
 	give(r->s->readers, r->db);
 	r->db = NULL;
+}
+
+int list_read(struct store *s, const struct list_of *q, struct arena *a, void **out, size_t *n,
+	      struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	char *list = NULL;
+	size_t used = 0;
+	int rc = reader_begin(&reader, s, e);
+
+	if (rc == OK)
+		rc = db_query(&r, reader.db, q->sql, q->args, q->args_n, e);
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		list = list_room(a, list, used, q->size);
+		q->read(list + used++ * q->size, &r, a);
+		rc = OK;
+	}
+	if (rc < 0)
+		return rc;
+	*out = list;
+	*n = used;
+	return OK;
 }

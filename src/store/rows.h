@@ -21,6 +21,17 @@ static inline void *list_room(struct arena *a, void *list, size_t n, size_t size
 	return list;
 }
 
+/* All rows of a query, in a view of their own, as structs of a size. */
+struct list_of {
+	size_t size;
+	void (*read)(void *one, const struct rows *r, struct arena *a);
+	const char *sql;
+	const struct db_arg *args;
+	size_t args_n;
+};
+int list_read(struct store *s, const struct list_of *q, struct arena *a, void **out, size_t *n,
+	      struct err *e) MUSTUSE;
+
 /* --- session.c --- */
 int session_load(struct db *db, str id, struct arena *a, struct session *out,
 		 struct err *e) MUSTUSE;

@@ -16,38 +16,36 @@
 	" FROM watches w LEFT JOIN inbox i ON i.id = w.inbox_id "                              \
 	"LEFT JOIN turns t ON t.id = i.turn_id "
 
+static void read_watch(void *one, const struct rows *r, struct arena *a)
+{
+	*(struct watch *)one = (struct watch){
+		.id = rows_i64(r, 0),
+		.channel = rows_text(r, 1, a),
+		.address = rows_text(r, 2, a),
+		.sender = rows_text(r, 3, a),
+		.tool = rows_text(r, 4, a),
+		.args = rows_text(r, 5, a),
+		.label = rows_text(r, 6, a),
+		.interval_ms = rows_i64(r, 7),
+		.enabled = rows_i64(r, 8) != 0,
+		.seeded = rows_i64(r, 9) != 0,
+		.seen = rows_text(r, 10, a),
+		.pending = rows_text(r, 11, a),
+		.last_error = rows_text(r, 12, a),
+		.wake = (enum watch_wake)rows_i64(r, 13),
+	};
+}
+
 static int read_watches(struct store *s, const char *sql, const struct db_arg *args,
 			size_t args_n, struct arena *a, struct watch **out, size_t *n,
 			struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	const struct list_of q = { sizeof **out, read_watch, sql, args, args_n };
+	void *list;
+	int rc = list_read(s, &q, a, &list, n, e);
 
-	*out = NULL;
-	*n = 0;
 	if (rc == OK)
-		rc = db_query(&r, reader.db, sql, args, args_n, e);
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*out = LIST_ROOM(a, *out, *n);
-		(*out)[(*n)++] = (struct watch){
-			.id = rows_i64(&r, 0),
-			.channel = rows_text(&r, 1, a),
-			.address = rows_text(&r, 2, a),
-			.sender = rows_text(&r, 3, a),
-			.tool = rows_text(&r, 4, a),
-			.args = rows_text(&r, 5, a),
-			.label = rows_text(&r, 6, a),
-			.interval_ms = rows_i64(&r, 7),
-			.enabled = rows_i64(&r, 8) != 0,
-			.seeded = rows_i64(&r, 9) != 0,
-			.seen = rows_text(&r, 10, a),
-			.pending = rows_text(&r, 11, a),
-			.last_error = rows_text(&r, 12, a),
-			.wake = (enum watch_wake)rows_i64(&r, 13),
-		};
-		rc = OK;
-	}
+		*out = list;
 	return rc;
 }
 
