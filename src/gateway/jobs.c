@@ -455,7 +455,7 @@ static int start_due(struct engine *g, struct jobs *j, int64_t now, struct left 
 	left->more = full && (l.carried > 0 || l.passed_by);
 	left->put_off = l.put_off || j->passed_by[0];
 	if (!left->more) {
-		j->zoneless = left->put_off && (l.zoneless || j->passed_by[0]);
+		j->zoneless = l.zoneless || j->passed_by[0];
 		j->passed_by[0] = '\0'; /* perhaps they can be read the next time */
 	}
 	return OK;

@@ -194,6 +194,7 @@ static void late_jobs_are_not_in_the_way_of_those_on_time(void **state)
 	/* One of the chat's late ones waits for a worker, and it is the oldest. */
 	assert_int_equal(begun(w), 1 + 1);
 	assert_true(get(w, 300).running);
+	assert_false(k.j.zoneless);
 }
 
 static void late_jobs_follow_as_fast_as_they_are_worked_off_the_oldest_first(void **state)
