@@ -542,15 +542,19 @@ static void whoever_forgot_it_no_summary_says_it_again(void **state)
 	assert_true(str_eq(unsaid(w, S("Mom has the phone number 4712.")),
 			   S("Mom has the phone number 4712.")));
 	assert_true(str_eq(unsaid(w, S("The number of mom's phone is 4711.")), S("")));
+	/* Most of its words are enough. */
+	int64_t calls = add(w, "mom", "mom prefers calls over texts");
+	assert_int_equal(forget(w, calls, S("")), 1);
+	assert_true(str_eq(unsaid(w, S("Mom prefers calls over mails.")), S("")));
 	/* Until it is remembered anew, by its words or by its id. */
 	int64_t anew = add(w, "safe", "the code is zanzibar");
 	assert_true(str_eq(unsaid(w, SAID), SAID));
 	assert_int_equal(forget(w, anew, S("")), 1);
-	assert_int_equal(tombstones(w), 3);
+	assert_int_equal(tombstones(w), 4);
 	world_sql(w, "INSERT INTO memory (id, kind, subject, content, source, created_at, "
 		     "updated_at) VALUES (1, 'fact', 'safe', 'another', 'operator', '2026', "
 		     "'2026')");
-	assert_int_equal(tombstones(w), 2);
+	assert_int_equal(tombstones(w), 3);
 }
 
 static void what_is_kept_of_it_goes_with_the_last_turn_that_may_say_it(void **state)
