@@ -227,6 +227,7 @@ static void what_is_forgotten_while_a_turn_is_put_down_is_not_in_its_next_reques
 	struct agent_world *k = *state;
 
 	doomed = remember(k, "fact", "safe", "the code is zanzibar", "chat");
+	(void)remember(k, "fact", "lake", "is deep", "chat");
 	aw_says(k, "t:ok");
 	aw_hear(k, "hi");
 	ok(k->w, store_turn_release(k->w->s, k->t.id, NULL, &k->w->e));
@@ -235,6 +236,7 @@ static void what_is_forgotten_while_a_turn_is_put_down_is_not_in_its_next_reques
 	aw_claim(k);
 	ok(k->w, aw_run(k));
 	aw_lacks(aw_request(k, 0), "zanzibar");
+	aw_has(aw_request(k, 0), "lake: is deep"); /* the rest is there */
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, agent_world_teardown)
