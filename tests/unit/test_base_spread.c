@@ -31,6 +31,18 @@ static void one_number_is_each_of_its_percentiles(void **state)
 	(void)state;
 }
 
+static void the_middle_of_three_is_the_second(void **state)
+{
+	struct spread s = { 0 };
+
+	spread_add(&s, 30);
+	spread_add(&s, 10);
+	spread_add(&s, 20);
+	assert_int_equal(spread_at(&s, 50), 20);
+	assert_int_equal(spread_at(&s, 95), 30);
+	(void)state;
+}
+
 static void percentiles_are_right_to_two_in_a_hundred(void **state)
 {
 	for (int64_t step = 1; step < 200000; step = step * 7 + 1) {
@@ -62,6 +74,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_has_no_percentile),
 		cmocka_unit_test(one_number_is_each_of_its_percentiles),
+		cmocka_unit_test(the_middle_of_three_is_the_second),
 		cmocka_unit_test(percentiles_are_right_to_two_in_a_hundred),
 		cmocka_unit_test(numbers_out_of_range_count_as_the_ends),
 	};

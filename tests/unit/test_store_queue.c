@@ -66,7 +66,13 @@ static void rows_that_wait_run_and_failed_are_listed_and_those_that_are_done_are
 	(void)world_add(w, "2", "a");
 	(void)world_claim(w);
 	(void)world_add(w, "2", "b");
-	world_sql(w, "UPDATE outbox SET state = 'done'");
+	world_sql(
+		w,
+		"INSERT INTO outbox (channel, address, kind, text, state, created_at_ms) "
+		"VALUES ('test', '1', 'reply', 'hi', 'done', 1), ('test', '1', 'reply', 'hi', "
+		"'dropped', 1)");
+	world_sql(w, "INSERT INTO pieces (outbox_id, idx, method, body, plain, state, "
+		     "updated_at_ms) SELECT id, 1, 'send', 'b', 'p', 'sent', 1 FROM outbox");
 	assert_string_equal(listed(w), "i:failed i:running i:waiting ");
 	world_sql(w, "UPDATE turns SET state = 'parked' WHERE state = 'running'");
 	world_sql(w, "UPDATE inbox SET created_at_ms = created_at_ms - 8 * 86400000");
