@@ -127,8 +127,9 @@ benches := $(patsubst tests/bench/%.c,$(OUT)/bench/%,$(sort $(wildcard tests/ben
 
 # The version, the commit and its date reach src/base/version.c and no other object.
 version := $(shell cat VERSION)
-commit := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-commit_date := $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
+# Where there is no repository, GANTRY_COMMIT and GANTRY_COMMIT_DATE may say it.
+commit := $(or $(GANTRY_COMMIT),$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown))
+commit_date := $(or $(GANTRY_COMMIT_DATE),$(shell git log -1 --format=%cs 2>/dev/null || echo unknown))
 stamp := -DGANTRY_VERSION='"$(version)"' -DGANTRY_COMMIT='"$(commit)"' \
 	-DGANTRY_COMMIT_DATE='"$(commit_date)"'
 
@@ -214,6 +215,35 @@ check-static: deps-dev build static ## the static program: hardened, small, at h
 		$(PYTEST) $(PYTEST_ARGS) tests/static
 	@GANTRY=build/static/gantry GANTRY_TEST=$(OUT)/test/gantry \
 		$(PYTEST) $(PYTEST_ARGS) -m 'not long' tests/scenes
+
+.PHONY: check-arm64 check-reproducible
+check-arm64: ## the program for arm64, under an emulator
+	@$(MAKE) static ARCH=arm64
+	@GANTRY_ARM64=build/static-arm64/gantry GANTRY_ARM64_ECHO=build/static-arm64/bench/mcp_echo \
+		$(PYTEST) $(PYTEST_ARGS) tests/arm64
+
+check-reproducible: deps-static $(if $(native),,deps-cross) ## two builds in different places give the same bytes
+	@scripts/check-reproducible $(ARCH)
+
+# --- packing -----------------------------------------------------------------------------
+
+.PHONY: dist dist-one check-packaging release
+DIST ?= build/dist
+ARCHS ?= amd64 arm64
+dist: deps-static ## tarballs and .deb of the static program for ARCHS, with checksums and SBOM, in build/dist
+	@rm -rf $(DIST)
+	@for arch in $(ARCHS); do $(MAKE) --no-print-directory dist-one ARCH=$$arch || exit 1; done
+	@cd $(DIST) && sha256sum * >SHA256SUMS.part && mv SHA256SUMS.part SHA256SUMS && cat SHA256SUMS
+
+dist-one: static
+	@scripts/dist $(ARCH) build/static$(if $(native),,-$(ARCH))/gantry $(DIST)
+	@scripts/sbom $(ARCH) >$(DIST)/gantry-$(version)-linux-$(ARCH).spdx.json
+
+check-packaging: deps-dev static ## units, package, image and release, as far as one machine can show them
+	@GANTRY_STATIC=build/static/gantry $(PYTEST) $(PYTEST_ARGS) tests/packaging
+
+release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
+	@scripts/release '$(BUMP)' '$(TAG)'
 
 # --- checking ----------------------------------------------------------------------------
 

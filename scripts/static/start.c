@@ -17,8 +17,8 @@ extern HIDDEN const Elf64_Dyn _DYNAMIC[];
 extern HIDDEN void _init(void), _fini(void);
 
 int main(int argc, char **argv);
-HIDDEN int __libc_start_main(int (*start)(int, char **), int argc, char **argv, void (*init)(void),
-			     void (*fini)(void), void (*rtld_fini)(void));
+HIDDEN int __libc_start_main(int (*start)(int, char **), int argc, char **argv,
+			     void (*init)(void), void (*fini)(void), void (*rtld_fini)(void));
 HIDDEN void gantry_start(long *sp, const Elf64_Dyn *dyn, const char *base);
 
 #ifdef __x86_64__
@@ -89,7 +89,7 @@ void gantry_start(long *sp, const Elf64_Dyn *dyn, const char *start)
 	}
 	plain((const Elf64_Rela *)rela, rela_n, base);
 	packed((const Elf64_Xword *)relr, relr_n, base);
-	__libc_start_main((int (*)(int, char **))main, (int)*sp, (char **)(sp + 1), _init, _fini,
-			  NULL);
+	__libc_start_main((int (*)(int, char **))main, (int)*sp, (char **)(sp + 1), _init,
+			  _fini, NULL);
 	__builtin_trap();
 }

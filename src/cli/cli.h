@@ -81,7 +81,7 @@ extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, 
 extern const struct cmd cmd_memory;
 extern const struct cmd cmd_trace, cmd_usage, cmd_report, cmd_queue;
 extern const struct cmd cmd_policy, cmd_init, cmd_config, cmd_send, cmd_version, cmd_cron;
-extern const struct cmd cmd_approvals, cmd_doctor;
+extern const struct cmd cmd_approvals, cmd_doctor, cmd_service;
 extern const struct cmd cmd_onboard;
 extern const struct cmd cmd_replay;
 

@@ -7,6 +7,7 @@
 #include "gateway/gateway.h"
 #include "os/file.h"
 #include "os/log.h"
+#include "os/notify.h"
 #include "os/signals.h"
 
 #include <unistd.h>
@@ -68,11 +69,16 @@ static int serve(struct cli *cli, struct config *cfg, int signals)
 		return cli_fail("%s", e.msg);
 	}
 	struct daemon d = { cli, cfg };
+	struct notify notify;
+	notify_init(&notify, env_get(&cli->env, "NOTIFY_SOCKET"),
+		    env_get(&cli->env, "WATCHDOG_USEC"), env_get(&cli->env, "WATCHDOG_PID"),
+		    getpid());
 	struct gateway_opt run = {
 		.channel = channel,
 		.approver = on_telegram(cfg) ? NULL : stdio_approver(channel),
 		.stream = cfg->agent.stream_replies,
 		.signals = signals,
+		.notify = &notify,
 		.reload = reload,
 		.arg = &d,
 	};

@@ -5,29 +5,14 @@
  */
 #include "cli/cli.h"
 
+#include "gateway/feed.h"
 #include "gateway/health.h"
-#include "mcp/manifest.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "text/json.h"
 #include "text/text.h"
 
 #include <stdio.h>
-
-/* The longest call that the manifest allows; one that cannot be read allows none. */
-static int64_t longest_call(struct cli *cli, const struct config *cfg)
-{
-	struct mcp_manifest m = { 0 };
-	int64_t ms = 0;
-
-	if (!cfg->mcp.manifest.n ||
-	    mcp_manifest_load(&m, cli->a, cfg->mcp.manifest.p, true, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < m.n; i++)
-		if (m.servers[i].timeout_ms > ms)
-			ms = m.servers[i].timeout_ms;
-	return ms;
-}
 
 /* E_NOENT: there is no daemon. */
 static int look(struct cli *cli, const struct config *cfg, int64_t *pid, struct health *h,
@@ -46,8 +31,7 @@ static int look(struct cli *cli, const struct config *cfg, int64_t *pid, struct 
 	store_close(s);
 	if (rc < 0)
 		return rc;
-	health_judge(&rows, clock_now_ms(), health_step_max(cfg, longest_call(cli, cfg)),
-		     cli->a, h);
+	health_judge(&rows, clock_now_ms(), feed_step_max(cfg, cli->a), cli->a, h);
 	if (h->parts[0].age_ms < 0)
 		return err_set(e, E_TIMEOUT, "the daemon has not begun to work yet");
 	return OK;

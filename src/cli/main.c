@@ -36,6 +36,7 @@ static const struct cmd *const commands[] = {
 	&cmd_cron,
 	&cmd_version,
 	&cmd_onboard,
+	&cmd_service,
 };
 /* clang-format on */
 

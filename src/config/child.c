@@ -32,11 +32,18 @@ static bool of_option(str name, bool process)
 	return false;
 }
 
+/* How the service manager is spoken to is for the daemon alone. */
+static bool of_manager(str name)
+{
+	return str_eq(name, S("NOTIFY_SOCKET")) || str_starts(name, S("WATCHDOG_")) ||
+	       str_starts(name, S("LISTEN_"));
+}
+
 static bool ours(str name)
 {
 	return str_starts(name, S("GANTRY_")) || str_starts(name, S("MTCLAW_")) ||
 	       str_eq(name, S("LLM_API_KEY")) || str_eq(name, S("TELEGRAM_BOT_TOKEN")) ||
-	       of_option(name, false);
+	       of_manager(name) || of_option(name, false);
 }
 
 static bool holds_secret(const struct config *c, str value)

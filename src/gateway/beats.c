@@ -55,3 +55,25 @@ int beats_write(struct beats *b, struct store *s, const struct cancel *c, struct
 		return rc;
 	return store_commit(&tx, e);
 }
+
+/* Whoever calls it is the clock, or asks whether that turns; it does. */
+size_t beats_read(struct beats *b, struct heartbeat rows[BEATS_PARTS])
+{
+	int64_t now = clock_now_ms(), mono = clock_mono_ms();
+	const struct {
+		const char *part;
+		int64_t at;
+	} parts[BEATS_PARTS] = {
+		{ PART_CLOCK, mono },
+		{ PART_POLL, atomic_load_explicit(&b->poll, memory_order_relaxed) },
+		{ PART_DELIVER, slowest(b->deliver, BEATS_DELIVER) },
+		{ PART_WORKER, slowest(b->worker, TURNS_MAX) },
+	};
+
+	for (size_t i = 0; i < BEATS_PARTS; i++)
+		rows[i] = (struct heartbeat){
+			.part = str_of(parts[i].part),
+			.at_ms = parts[i].at ? now - (mono - parts[i].at) : now,
+		};
+	return BEATS_PARTS;
+}

@@ -8,11 +8,13 @@
 #define GATEWAY_BEATS_H
 
 #include "gateway/turns.h"
+#include "store/health.h"
 #include "store/state.h"
 
 #include <stdatomic.h>
 
 #define BEATS_DELIVER 4
+#define BEATS_PARTS 4
 
 struct beats {
 	/* Monotonic ms; 0: it has not begun, or its turn speaks for it. */
@@ -26,5 +28,7 @@ void beats_busy(_Atomic int64_t *slot);
 /* The heartbeats of all parts, in one transaction: of several threads that of the slowest. */
 int beats_write(struct beats *b, struct store *s, const struct cancel *c,
 		struct err *e) MUSTUSE;
+/* The same as rows would have them now; how many.  Any thread. */
+size_t beats_read(struct beats *b, struct heartbeat rows[BEATS_PARTS]);
 
 #endif

@@ -10,7 +10,7 @@
 #include "gateway/gateway.h"
 
 #include "agent/slash.h"
-#include "gateway/beats.h"
+#include "gateway/feed.h"
 #include "gateway/reload.h"
 #include "gateway/jobs.h"
 #include "gateway/questions.h"
@@ -48,6 +48,7 @@ struct gateway {
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
 	_Atomic bool input_ended;
 	struct beats beats;
+	struct feed feed;
 	_Atomic bool met; /* the channel's other side was heard since the start */
 	_Atomic int failed; /* code of a fatal error in a thread */
 };
@@ -299,13 +300,15 @@ static void *clock_main(void *arg)
 		if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 			(void)survive(d, "clock", &e, rc, &d->deliver);
 		while (clock_mono_ms() < next) {
+			int64_t feed_at = feed_look(&d->feed, d->g, &d->beats);
 			due_at = INT64_MAX;
 			rc = questions(d, &reposted, &over_at, &e);
 			if (rc == OK)
 				rc = schedules(d, &jobs, &due_at, &e);
 			if (rc < 0 && rc != E_FULL && rc != E_BUSY)
 				(void)survive(d, "clock", &e, rc, &d->deliver);
-			if (clock_wait(d, next, due_at < over_at ? due_at : over_at, &e) < 0)
+			if (clock_wait(d, next < feed_at ? next : feed_at,
+				       due_at < over_at ? due_at : over_at, &e) < 0)
 				return NULL;
 		}
 	}
@@ -487,6 +490,7 @@ static void stop(struct gateway *d)
 {
 	struct engine *g = d->g;
 
+	feed_stopping(&d->feed);
 	log_info("stopping", "turns=%d", turns_running(&g->turns));
 	cancel_fire(&g->stop, CANCEL_SHUTDOWN);
 	signals_default();
@@ -531,6 +535,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 	};
 	int rc;
 
+	feed_init(&d.feed, opt->notify, g->cfg);
 	*signo = 0;
 	if ((rc = engine_check_schema(g, e)) < 0 ||
 	    (rc = cancel_init(&d.deliver, NULL, 0, e)) < 0)
@@ -540,6 +545,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 	if (rc == OK)
 		rc = start_threads(&d, &up, e);
 	if (rc == OK) {
+		feed_ready(&d.feed, opt->channel->name);
 		log_info("ready", "channel=%s workers=%zu", opt->channel->name, d.workers_n);
 		*signo = watch(&d);
 	}

@@ -7,12 +7,14 @@
 #include "chan/chan.h"
 #include "config/load.h"
 #include "gateway/engine.h"
+#include "os/notify.h"
 
 struct gateway_opt {
 	struct channel *channel;
 	struct approver *approver; /* NULL: nobody can be asked */
 	bool stream;
 	int signals; /* signalfd, borrowed */
+	const struct notify *notify; /* the service manager, NULL none */
 	/* Read the configuration again (SIGHUP): a new object, or an error. */
 	int (*reload)(void *arg, struct config **out, struct err *e);
 	void *arg;
