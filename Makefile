@@ -216,8 +216,8 @@ check-static: deps-dev build static ## the static program: hardened, small, at h
 	@GANTRY=build/static/gantry GANTRY_TEST=$(OUT)/test/gantry \
 		$(PYTEST) $(PYTEST_ARGS) -m 'not long' tests/scenes
 
-.PHONY: check-arm64 check-reproducible
-check-arm64: ## the program for arm64, under an emulator
+.PHONY: check-cross check-reproducible
+check-cross: ## the program for arm64, under an emulator
 	@$(MAKE) static ARCH=arm64
 	@GANTRY_ARM64=build/static-arm64/gantry GANTRY_ARM64_ECHO=build/static-arm64/bench/mcp_echo \
 		$(PYTEST) $(PYTEST_ARGS) tests/arm64

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/heap.h"
+#include "os/kernel.h"
 #include "os/proc.h"
 #include "os/signals.h"
 
@@ -48,7 +49,7 @@ int main(int argc, char **argv)
 	int code;
 
 	heap_tune();
-	if (signals_spare(&e) < 0 || spawner_start(&e) < 0)
+	if (kernel_check(&e) < 0 || signals_spare(&e) < 0 || spawner_start(&e) < 0)
 		return cli_fail("%s", e.msg);
 	cli.env = env_copy(&a, environ);
 	cli.terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);

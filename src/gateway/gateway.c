@@ -292,6 +292,7 @@ static void *clock_main(void *arg)
 			/* What is due does not wait for a file that may be large. */
 			rc = schedules(d, &jobs, &due_at, &e);
 			rc = rc < 0 ? rc : check(d, &e);
+			heap_trim(); /* of what the start needed */
 		} else if (beats % TIDY_BEATS == 0) {
 			rc = tidy(d, &e);
 		}

@@ -21,9 +21,11 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#define NOREPLACE 1u /* RENAME_NOREPLACE, which not every C library names */
 #define READ_STEP 65536
 #define PROBE_MS 1000 /* for a probe that was put off the processor in the middle */
 
@@ -209,7 +211,7 @@ int file_place(const char *path, str content, unsigned mode, struct err *e)
 	if (rc == OK && link(temp, path) == 0)
 		(void)unlink(temp);
 	else if (rc == OK && errno != EEXIST &&
-		 renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		 syscall(SYS_renameat2, AT_FDCWD, temp, AT_FDCWD, path, NOREPLACE) == 0)
 		rc = OK;
 	else if (rc == OK)
 		rc = errno == EEXIST ? err_set(e, E_BUSY, "%s: exists already", path)

@@ -6,7 +6,11 @@
  */
 #include "os/heap.h"
 
+#include <link.h>
+#include <stdint.h>
 #include <stdlib.h> /* tells whether this is glibc */
+#include <sys/mman.h>
+#include <unistd.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -25,8 +29,27 @@ void heap_tune(void)
 #endif
 }
 
+/* Code and constants of one file: they stay in the page cache, and what is used comes back. */
+static int forget(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(page - 1);
+		uintptr_t to = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W) && to > from)
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+	return 0;
+}
+
 void heap_trim(void)
 {
+	(void)dl_iterate_phdr(forget, NULL);
 #ifdef __GLIBC__
 	(void)malloc_trim(0);
 #endif

@@ -90,6 +90,11 @@ static bool block_signals(void)
 	return child_sigfd >= 0;
 }
 
+bool spawner_adopt(void)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 || errno == EINVAL;
+}
+
 static bool settle(int sock)
 {
 	/* A fixed place above stdio, and nothing else: what the daemon has inherited must not
@@ -104,7 +109,7 @@ static bool settle(int sock)
 	close_from(4);
 	(void)prctl(PR_SET_NAME, "gantry-spawner");
 	return block_signals() && setsid() >= 0 && pipe2(life, O_CLOEXEC) == 0 &&
-	       prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && chdir("/") == 0 && hide_self() == 0;
+	       spawner_adopt() && chdir("/") == 0 && hide_self() == 0;
 }
 
 static bool is_supervisor(pid_t pid)

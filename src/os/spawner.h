@@ -87,6 +87,10 @@ void spawner_forget(void);
  * of a killed one are ours as soon as it is dead. */
 int supervisor_kill_children(bool (*spare)(pid_t pid));
 
+/* Take descendants over whose parents die.  False: it failed.  An emulator that does not know the
+ * call goes without, and only the group of a child can be ended then. */
+bool spawner_adopt(void);
+
 /* Run the plan's child, follow it, end what it leaves.  life is at its end when the spawner
  * is gone. */
 NORETURN void supervisor_main(const struct spawner_plan *plan, int life);

@@ -363,7 +363,7 @@ static bool prepare(struct supervisor *s, int report[2])
 	(void)sigemptyset(&chld);
 	(void)sigaddset(&chld, SIGCHLD); /* blocked, like all others, since the spawner */
 	s->sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->sigfd >= 0 && setsid() >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
+	return s->sigfd >= 0 && setsid() >= 0 && spawner_adopt() &&
 	       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report) == 0 &&
 	       make_tmp(s);
 }
