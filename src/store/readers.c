@@ -12,7 +12,7 @@
 
 #define IDLE_MAX 8
 #define OUT_MAX 3
-#define BACK_MS 20 /* for a connection to come back */
+#define BACK_MS 90 /* for a connection to come back: long enough on a busy machine */
 #define USES_MIN 30 /* of a connection between two looks: worth keeping */
 
 struct readers {
