@@ -57,6 +57,28 @@ static const struct {
 	{ "AKIAIOSFODNN7EXAMPLEsk-abcdefgh", R R },
 	{ "echo a\xff token=\xc3\xa9", NULL },
 
+	{ "Authorization: Negotiate YII=", "Authorization: Negotiate " R },
+	{ "glpat-abcdefghij123456", R },
+	{ "gho_0123456789abcdefghij", R },
+	{ "ghu_0123456789abcdefghij", R },
+	{ "ghs_0123456789abcdefghij", R },
+	{ "ghr_0123456789abcdefghij", R },
+	{ "AIza0123456789-abcdefghij-0123456789", R },
+	{ "xoxb-0123456789-abcdef", R },
+	{ "xoxp-0123456789-abcdef", R },
+	{ "Abcdefghijklmnopqrstuvwxyz012345", R },
+	{ "https://u:pw@Abcdefghijklmnopqrstuvwxyz012345",
+	  "https://u:" R "@Abcdefghijklmnopqrstuvwxyz012345" },
+
+	{ "Abcdefghijklmnopqrstuvwxyz01234", NULL },
+	{ "mybearer abcdef", NULL },
+	{ "bearerless words", NULL },
+	{ "-H 'Authorization: Basic'x", NULL },
+	{ "a--token abc", NULL },
+	{ "echo '-pabc'", NULL },
+	{ "\"api_key\": abc", NULL },
+	{ "https://u:a;b@h", NULL },
+	{ "12345:AAEabcdefgh-ijklmnopqrstuvwxyz01234", NULL },
 	{ "ls -la /workspace", NULL },
 	{ "ls /workspace/tiennm99dev/MTClaw/internal/tools", NULL },
 	{ "cat /workspace/tiennm99dev/MTClaw/internal/tools/exec.go", NULL },
@@ -164,6 +186,8 @@ static void known_values_are_hidden_also_percent_encoded(void **state)
 static const struct {
 	const char *in, *out; /* NULL: unchanged, to the byte */
 } arguments[] = {
+	{ "{\"Authorization\":\"abc\",\"key\":\"abc\"}",
+	  "{\"Authorization\":\"" R "\",\"key\":\"abc\"}" },
 	{ "{\"command\":\"PASSWORD=\\\"hunter3\\\" psql\"}",
 	  "{\"command\":\"PASSWORD=\\\"" R "\\\" psql\"}" },
 	{ "{\"command\":\"echo a\\nsk-abcdefghij\"}", "{\"command\":\"echo a\\n" R "\"}" },
