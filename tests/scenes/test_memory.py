@@ -1,6 +1,7 @@
 """What the agent remembers: over /new and restarts, once under kills, and nowhere when forgotten."""
 
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -221,6 +222,8 @@ def test_a_server_remembers_instead(gantry, model, mcp):
     assert "brain__memory_store" not in model.requests[0].tools
     assert ("memory_recall", {"query": "remember mom"}) in mcp.calls("brain")
     assert ("memory_store", {"text": "mom calls"}) in mcp.calls("brain")
+    # What the server recalled stands at the message.
+    assert re.search(r"\n\n\[memory\]\n- \S", model.requests[0].messages[-1]["content"])
     assert not gantry.sql("select id from memory")
     r = gantry.run("run", input="hi\n", code=1, MEMORY_BACKEND="mcp:nobody")
     assert 'MEMORY_BACKEND: the manifest has no server "nobody"' in r.err
