@@ -12,6 +12,7 @@ BENCH_JSON names a file for the rows, BENCH_TURNS the turns behind a figure.
 import atexit
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -23,8 +24,10 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenes"))
 from fakes.model import Model as SlowModel, Reply  # noqa: E402
 from fakes.telegram import ALLOWED, TOKEN, Telegram  # noqa: E402
+from harness.tls import Front, certificate  # noqa: E402
 
 GANTRY = os.path.abspath(os.environ.get("GANTRY", "build/gantry"))
+STATIC = os.path.abspath("build/static/gantry")
 BENCH = os.path.abspath(os.environ.get("BENCH", "build/bench"))
 TURNS = int(os.environ.get("BENCH_TURNS", "200"))
 SHM = "/dev/shm"
@@ -84,10 +87,11 @@ def environment(home, model, tools=True):
 class Daemon:
     """gantry run over pipes."""
 
-    def __init__(self, env):
+    def __init__(self, env, program=GANTRY):
+        self.program = program
         self.log = open(f"{env['HOME']}/log", "w+")
         self.began = time.monotonic_ns()
-        self.proc = subprocess.Popen([GANTRY, "run"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.proc = subprocess.Popen([program, "run"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=self.log)
         atexit.register(self.proc.kill)
         self.ready_ms = None
@@ -127,7 +131,7 @@ class Daemon:
                 exe = os.readlink(f"/proc/{pid}/exe")
             except (OSError, ValueError):
                 continue
-            if exe == GANTRY and int(stat.rsplit(")", 1)[1].split()[1]) == self.proc.pid:
+            if exe == self.program and int(stat.rsplit(")", 1)[1].split()[1]) == self.proc.pid:
                 found.append(int(pid))
         return found
 
@@ -173,6 +177,48 @@ def bench_start(home, _):
     row("exec to ready, p50", f"{percentile(ready, .5):.1f}", "ms", "<= 25")
     row("exec to ready, p99", f"{percentile(ready, .99):.1f}", "ms")
     model.close()
+
+
+def polling(home, name, program, targets):
+    """The channel polls over TLS 1.3, the database is open: both processes, once the start is over."""
+    folder = pathlib.Path(home) / name
+    folder.mkdir()
+    cert, key = certificate(folder, "telegram", "IP:127.0.0.1")
+    bundle = folder / "bundle.pem"
+    bundle.write_bytes(pathlib.Path("/etc/ssl/certs/ca-certificates.crt").read_bytes() + cert.read_bytes())
+    model, bot = Model(), Telegram().start()
+    front = Front(bot.url, cert, key)
+    first, ready = [], []
+    for n in range(12):
+        before, began = len(bot.of("getUpdates")), time.monotonic()
+        env = {**environment(str(folder), model, tools=False), "CHANNEL": "telegram", "TELEGRAM_BOT_TOKEN": TOKEN,
+               "TELEGRAM_ALLOWED_USERS": str(ALLOWED), "TELEGRAM_API_BASE_URL": front.url, "SSL_CERT_FILE": str(bundle)}
+        daemon = Daemon(env, program)
+        daemon.wait_ready()
+        bot.wait_calls("getUpdates", before + 1, 20)
+        first.append((bot.of("getUpdates")[before].arrived - began) * 1e3)
+        ready.append(daemon.ready_ms)
+        if n < 11:
+            daemon.proc.terminate()
+            daemon.close()
+    time.sleep(5)       # the check of the file, and what else a start does
+    row(f"exec to ready, Telegram, {name}, p50", f"{percentile(ready, .5):.1f}", "ms", targets[0])
+    row(f"exec to first poll over TLS, {name}, p50", f"{percentile(first, .5):.1f}", "ms", "with the fake's own time")
+    row(f"memory idle, Telegram over {front.versions[0]}, {name}", f"{daemon.pss_kib() / 1024:.2f}", "MiB PSS", targets[1])
+    daemon.proc.terminate()
+    daemon.close()
+    front.close()
+    bot.stop()
+    model.close()
+
+
+def bench_polling(home, _):
+    polling(home, "dynamic", GANTRY, ("", ""))
+    if not os.path.exists(STATIC):
+        row("static program", "-", "", "skipped: make static")
+        return
+    row("binary (static)", f"{os.path.getsize(STATIC) / 1e6:.2f}", "MB", "<= 4.8")
+    polling(home, "static", STATIC, ("<= 8", "<= 5.5"))
 
 
 def bench_turns(home, where):
@@ -423,6 +469,7 @@ def main():
     memory = scratch(SHM) if shm else None
     run(bench_size, disk, "on disk")
     run(bench_start, disk, "on disk")
+    run(bench_polling, disk, "on disk")
     run(bench_turns, disk, "on disk")
     if memory:
         run(bench_turns, memory, "in memory")
