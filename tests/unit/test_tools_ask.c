@@ -104,6 +104,48 @@ static void an_answer_about_a_command_is_bound_to_where_commands_start(void **st
 	assert_false(str_eq(hash[0], hash[2]));
 }
 
+static void an_answer_is_bound_to_the_tool_and_to_where_its_arguments_begin(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	static const char *const calls[][2] = { { "ab", "c" }, { "a", "bc" }, { "xb", "c" } };
+	struct tools *t = open_tools(VERDICT_ASK, NULL, "/tmp");
+	const struct tool_spec spec = { .name = S("x") };
+	str hash[COUNT(calls)];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		struct call c = { .name = str_of(calls[i][0]), .args = str_of(calls[i][1]) };
+		hash[i] = tools_hash(t, &spec, &c, &a);
+	}
+	assert_false(str_eq(hash[0], hash[1]));
+	assert_false(str_eq(hash[0], hash[2]));
+	tools_close(t);
+}
+
+static void a_command_is_shown_alone_only_where_that_is_all_of_it(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "{\"command\":\"ls\"}", "ls" },
+		{ "{\"command\":\"ls\",\"cwd\":\"sub\"}", "ls\n(in sub)" },
+		{ "{\"command\":\"ls\",\"env\":\"X\"}", "{\"command\":\"ls\",\"env\":\"X\"}" },
+	};
+	struct tools *t = open_tools(VERDICT_ASK, NULL, "/tmp");
+	const struct tool_spec spec = { .name = S("exec"), .shell = true, .source = &source };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct approval_ask ask;
+		struct call c = { .name = S("exec"),
+				  .args = str_of(rows[i][0]),
+				  .reason = S("why\nPASSWORD=hunter2 \x1b[2J") };
+		assert_true(tools_question(t, &spec, &c, 100, &a, &ask));
+		assert_true(str_eq(ask.display, str_of(rows[i][1])));
+		assert_true(str_eq(ask.reason, S("why PASSWORD=[REDACTED] \\x1b[2J")));
+	}
+	tools_close(t);
+}
+
 static const struct {
 	enum policy_verdict action;
 	const char *args, *decision;
@@ -134,6 +176,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_is_bound_to_arguments_and_directory),
 		cmocka_unit_test(an_answer_about_a_command_is_bound_to_where_commands_start),
+		cmocka_unit_test(
+			an_answer_is_bound_to_the_tool_and_to_where_its_arguments_begin),
+		cmocka_unit_test(a_command_is_shown_alone_only_where_that_is_all_of_it),
 		cmocka_unit_test(what_was_granted_is_asked_no_more),
 	};
 

@@ -296,9 +296,15 @@ static void redirects_are_followed_and_counted(void **state)
 	static const char hop[] =
 		"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n"
 		"\r\n";
+	static const char other[] =
+		"HTTP/1.1 303 See Other\r\nLocation: /next\r\nContent-Length: 0\r\n"
+		"\r\n";
+	static const char moved[] =
+		"HTTP/1.1 308 Moved\r\nLocation: /next\r\nContent-Length: 0\r\n"
+		"\r\n";
 	const struct lb_step three[] = { READ,         SEND(hop),
-					 READ,         SEND(hop),
-					 READ,         SEND(hop),
+					 READ,         SEND(other),
+					 READ,         SEND(moved),
 					 READ,         SEND(HEAD("text/plain") "there"),
 					 DO(LB_CLOSE), END };
 	const struct lb_step four[] = { READ, SEND(hop), READ, SEND(hop), READ, SEND(hop),
