@@ -6,6 +6,7 @@
 
 #include "agent/prompt.h"
 #include "agent/salvage.h"
+#include "agent/spend.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "store/state.h"
@@ -29,6 +30,7 @@
 struct live {
 	struct run *r;
 	struct buf text;
+	struct spend spend;
 };
 
 static void on_event(void *arg, enum model_event ev, str piece)
@@ -60,6 +62,13 @@ static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
 	return store_commit(&tx, e);
 }
 
+static int on_again(void *arg, struct err *e)
+{
+	struct live *l = arg;
+
+	return spend_hold(&l->spend, l->spend.prompt, l->r->token, e);
+}
+
 static const char *finish_word(enum model_finish f)
 {
 	static const char *const words[] = { "stop", "length", "content_filter", "tool_calls" };
@@ -69,7 +78,8 @@ static const char *finish_word(enum model_finish f)
 
 /* Remember a request until the next commit of the turn. */
 static void note_model_row(struct run *r, const struct model_reply *reply, const char *error,
-			   const struct sent_of *sent, int64_t began_at_ms, int64_t ms)
+			   const struct sent_of *sent, const struct spend_settle *spend,
+			   int64_t began_at_ms, int64_t ms)
 {
 	if (r->model_rows_n == r->model_rows_cap) {
 		size_t cap = r->model_rows_cap ? r->model_rows_cap * 2 : 4;
@@ -101,6 +111,7 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 		.first_token_ms = error ? 0 : reply->first_token_ms,
 		.total_ms = ms,
 		.started_at_ms = began_at_ms,
+		.spend = *spend,
 	};
 }
 
@@ -279,6 +290,28 @@ static int complete(struct run *r, const struct model_req *req, struct arena *ra
 	return rc;
 }
 
+/* There is no room for another request: what is there is the answer, or the turn ends. */
+static int out_of_money(struct run *r, const struct spend *s, int rc)
+{
+	r->refusal = s->refusal;
+	r->refused_by = s->option;
+	if (r->round == 0)
+		return rc;
+	str text = r->prose.n ? r->prose : S("I had to stop before I could answer.");
+	answer(r, text, model_assistant_wire(r->a, text), MODEL_STOP);
+	r->landing = LAND_SPENT;
+	return OK;
+}
+
+/* The request's worst case, as far as it can be known before. */
+static int hold(struct run *r, struct spend *s, struct err *e)
+{
+	int rc = spend_begin(s, r->ag, r->snap->cfg, r->issuer, r->t->id, r->a, e);
+
+	return rc < 0 ? rc
+		      : spend_hold(s, r->est_tokens * r->tokens_permille / 1000, r->token, e);
+}
+
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e)
 {
 	struct model_msg *msgs;
@@ -289,6 +322,8 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 
 	if ((rc = run_publish(r, e)) < 0 || (rc = run_fit(r, ra, e)) < 0)
 		return rc;
+	if ((rc = hold(r, &live.spend, e)) < 0)
+		return live.spend.refusal.n ? out_of_money(r, &live.spend, rc) : rc;
 	struct message *rows = rows_to_send(r, ra, &rows_n);
 	if ((rc = prompt_messages_with(ra, rows, rows_n, r->images, r->images_n, &msgs, &n,
 				       e)) < 0)
@@ -303,6 +338,7 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 		.quirks = r->quirks,
 		.on_event = on_event,
 		.on_learn = on_learn,
+		.on_again = on_again,
 		.arg = &live,
 	};
 	struct model_sent body = { 0 };
@@ -323,14 +359,15 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 	rc = complete(r, &req, ra, &reply, fail, &steered, e);
 	int64_t ms = clock_mono_ms() - began;
 	r->perf.model_ms += ms;
-	note_model_row(r, &reply, rc < 0 ? model_kind_word(fail->kind) : NULL, &sent, began_at,
-		       ms);
+	struct spend_settle spend = spend_end(&live.spend, rc < 0 ? NULL : &reply, fail);
+	note_model_row(r, &reply, rc < 0 ? model_kind_word(fail->kind) : NULL, &sent, &spend,
+		       began_at, ms);
 	if (steered) {
 		*fail = (struct model_failure){ 0 };
 		return OK; /* the next pass takes in what came */
 	}
 	if (rc < 0)
-		return rc;
+		return live.spend.refusal.n ? out_of_money(r, &live.spend, rc) : rc;
 	count_usage(r, &reply);
 	log_info("model.call", "round=%lld ms=%lld calls=%zu chars=%zu finish=%s",
 		 (long long)r->round + 1, (long long)ms, reply.calls_n, reply.text.n,

@@ -51,6 +51,7 @@ int run_classify(struct run *r, struct call *call, struct arena *ra, struct err 
 		.system = str_of(policy_classify_system),
 		.user = policy_classify_question(ra, json_str(args, "command"), cwd, shell),
 		.session_id = r->t->session.id,
+		.turn_id = r->t->id,
 		.text_max = ANSWER_MAX,
 		.model = r->ag->opt.classifier,
 		.strict = true,

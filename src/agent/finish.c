@@ -81,6 +81,8 @@ static int close_turn(struct run *r, enum turn_end end, const char *why, str err
 	/* Not under the turn's token, which may be what ended it. */
 	if ((rc = store_begin(&tx, r->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = run_model_rows(r, &tx, e)) < 0 || (rc = hush(r, &tx, e)) < 0 ||
+	    (r->refusal.n && scheduled_turn(r->t) &&
+	     (rc = store_job_skipped(&tx, r->t->id, r->refused_by, e)) < 0) ||
 	    (rc = store_turn_note(&tx, r->t->id, why, &a, &f.note, e)) < 0)
 		return rc;
 	f.history = f.note.n ? HISTORY_NOTE : HISTORY_NONE;
@@ -101,6 +103,7 @@ static str with_notices(struct run *r)
 		[LAND_TIME] = "the time limit was reached",
 		[LAND_LOOP] = "the same tool call kept giving the same result",
 		[LAND_MEMORY] = "the turn grew too large",
+		[LAND_SPENT] = "",
 	};
 	str text = r->text, label = scheduled_label(r->t, r->a);
 
@@ -115,7 +118,9 @@ static str with_notices(struct run *r)
 				 "%.*s\n\n[response withheld or cut short by the provider's "
 				 "content filter]",
 				 STRF(text));
-	if (r->landing != LAND_NO)
+	if (r->landing == LAND_SPENT)
+		text = arena_fmt(r->a, "%.*s\n\n[%.*s]", STRF(text), STRF(r->refusal));
+	else if (r->landing != LAND_NO)
 		text = arena_fmt(r->a, "%.*s\n\n[tool use ended early: %s]", STRF(text),
 				 landing[r->landing]);
 	return str_trim(text);
@@ -176,6 +181,14 @@ int run_finish_given_up(struct run *r, struct err *e)
 		S("I gave up on this message: the program was interrupted again and again "
 		  "while working on it."),
 		e);
+}
+
+int run_finish_spent(struct run *r, struct err *e)
+{
+	str error = arena_fmt(r->a, "spending: %.*s", STRF(r->refused_by));
+
+	return close_turn(r, TURN_FAILED, "A limit on spending was reached", error, r->refusal,
+			  e);
 }
 
 static str apology(struct run *r, const struct model_failure *fail, const char *why)

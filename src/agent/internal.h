@@ -38,6 +38,7 @@ struct agent {
 	struct arena arena;
 	struct agent_opt opt;
 	int64_t started_at_ms;
+	_Atomic int64_t shut_until_ms; /* of spend.c */
 	pthread_mutex_t lock; /* guards now and the ring */
 	struct snapshot *now;
 	struct perf ring[PERF_RING];

@@ -5,7 +5,10 @@
 #include "agent/once.h"
 
 #include "agent/internal.h"
+#include "agent/spend.h"
 #include "os/clock.h"
+#include "os/log.h"
+#include "store/model_call.h"
 #include "store/state.h"
 #include "text/text.h"
 
@@ -13,6 +16,8 @@ struct learn {
 	struct agent *ag;
 	str issuer;
 	const struct cancel *c;
+	struct spend spend;
+	struct snapshot *snap; /* whose limits these are */
 };
 
 static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
@@ -25,6 +30,25 @@ static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
 	    (rc = store_quirks_set(&tx, l->issuer, q->flags, q->context_window, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
+}
+
+static int on_again(void *arg, struct err *e)
+{
+	struct learn *l = arg;
+
+	return spend_hold(&l->spend, l->spend.prompt, l->c, e);
+}
+
+/* It failed, and may have cost something all the same. */
+static void settle_failed(struct learn *l, const struct model_failure *fail)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct spend_settle how = spend_end(&l->spend, NULL, fail);
+	struct err e = { 0 };
+
+	if (how.id && (store_begin(&tx, l->ag->opt.store, NULL, &e) < 0 ||
+		       store_spend_settle(&tx, &how, &e) < 0 || store_commit(&tx, &e) < 0))
+		log_warn("spend.unsettled", "err=%s", e.msg); /* it counts as it was held */
 }
 
 static int count(const struct learn *l, const struct once *q, const struct model_reply *reply,
@@ -40,25 +64,61 @@ static int count(const struct learn *l, const struct once *q, const struct model
 			u->completion >= 0 ? u->completion : text_tokens(reply->wire),
 		.cached_tokens = u->cached > 0 ? u->cached : 0,
 	};
+	struct spend_settle how = spend_end(&l->spend, reply, NULL);
 	int rc;
 
 	if ((rc = store_begin(&tx, l->ag->opt.store, NULL, e)) < 0 ||
+	    (rc = store_spend_settle(&tx, &how, e)) < 0 ||
 	    (rc = store_usage_add(&tx, q->session_id, &cost, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
+}
+
+static int hold(struct learn *l, const struct once *q, struct arena *a, struct err *e)
+{
+	struct snapshot *snap = agent_snapshot_get(l->ag);
+	int64_t permille = 1000, tokens = text_tokens(q->system) + text_tokens(q->user);
+	int rc = OK;
+
+	if (spend_limited(snap->cfg))
+		rc = store_tokens_permille(l->ag->opt.store, l->issuer, &permille, e);
+	if (rc == OK)
+		rc = spend_begin(&l->spend, l->ag, snap->cfg, l->issuer, q->turn_id, a, e);
+	if (rc == OK)
+		rc = spend_hold(&l->spend, tokens * permille / 1000, l->c, e);
+	if (rc < 0 && l->spend.refusal.n && !q->turn_id.n)
+		agent_spend_shut(l->ag, l->spend.shut_ms);
+	l->snap = snap;
+	return rc;
+}
+
+static int complete(struct learn *l, struct model *model, const struct model_req *req,
+		    const struct once *q, struct arena *a, struct model_reply *reply,
+		    struct model_failure *fail, struct err *e)
+{
+	int rc = hold(l, q, a, e);
+
+	if (rc < 0)
+		return rc;
+	if ((rc = model_complete(model, req, a, reply, fail, l->c, e)) < 0)
+		settle_failed(l, fail);
+	else
+		rc = count(l, q, reply, e);
+	return rc;
 }
 
 int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *text,
 	       struct model_failure *fail, const struct cancel *c, struct err *e)
 {
 	struct model *model = q->model ? q->model : ag->opt.model;
-	struct learn learn = { ag, model_issuer(model), c };
+	struct learn learn = { .ag = ag, .issuer = model_issuer(model), .c = c };
 	struct model_msg msg = { .role = S("user"), .wire = model_user_wire(a, q->user) };
 	struct model_req req = {
 		.system = q->system,
 		.msgs = &msg,
 		.msgs_n = 1,
 		.on_learn = on_learn,
+		.on_again = on_again,
 		.arg = &learn,
 	};
 	struct model_reply reply;
@@ -66,8 +126,11 @@ int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *tex
 				  &req.quirks.context_window, e);
 
 	*fail = (struct model_failure){ 0 };
-	if (rc < 0 || (rc = model_complete(model, &req, a, &reply, fail, c, e)) < 0 ||
-	    (rc = count(&learn, q, &reply, e)) < 0)
+	if (rc == OK)
+		rc = complete(&learn, model, &req, q, a, &reply, fail, e);
+	if (learn.snap)
+		agent_snapshot_put(ag, learn.snap);
+	if (rc < 0)
 		return rc;
 	str said = str_trim(reply.text);
 	if (said.n == 0 || reply.finish == MODEL_FILTER)

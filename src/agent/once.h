@@ -8,6 +8,7 @@
 
 struct once {
 	str system, user;
+	str turn_id; /* on whose account it is; "" none */
 	str session_id; /* whose tokens these are; "" nobody's */
 	size_t text_max; /* bytes of the answer */
 	struct model *model; /* NULL: the agent's */

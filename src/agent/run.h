@@ -20,7 +20,8 @@ enum landing {
 	LAND_TOKENS,
 	LAND_TIME,
 	LAND_LOOP,
-	LAND_MEMORY
+	LAND_MEMORY,
+	LAND_SPENT
 };
 
 struct run {
@@ -69,6 +70,9 @@ struct run {
 	str prose; /* latest prose beside tool calls */
 
 	bool forgot; /* a call of it was memory_forget */
+	str refusal; /* what limit of spending ended it, in words; "" none */
+	str refused_by; /* its option */
+
 	bool waits; /* questions of it are open */
 	bool parked; /* it is not ours any more */
 
@@ -130,6 +134,7 @@ int run_finish_canceled(struct run *r, enum cancel_reason why, struct err *e) MU
 int run_finish_failed(struct run *r, const struct model_failure *fail, const struct err *why,
 		      struct err *e) MUSTUSE;
 int run_finish_given_up(struct run *r, struct err *e) MUSTUSE;
+int run_finish_spent(struct run *r, struct err *e) MUSTUSE; /* before it did anything */
 
 /* Write the model calls that are not in the database yet. */
 int run_model_rows(struct run *r, struct tx *tx, struct err *e) MUSTUSE;

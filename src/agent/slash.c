@@ -4,6 +4,7 @@
  * Control words act in the transaction that records them (see store/inbox); the rest is
  * answered beside whatever turn runs, and only reads, but for /resend and the holds of tools.
  */
+#include "agent/spend.h"
 #include "agent/slash.h"
 
 #include "agent/holds.h"
@@ -299,6 +300,7 @@ static str run_status(const struct ask *q)
 	buf_fmt(&b, "gantry %s\nuptime=%.*s\nmodel=%.*s", version_text(),
 		STRF(uptime(q->a, clock_now_ms() - ag->started_at_ms)),
 		STRF(snap->cfg->model.name));
+	buf_add(&b, spend_text(ag, snap->cfg, q->a));
 	agent_snapshot_put(ag, snap);
 	add_quirks(&b, q);
 	add_session(&b, q);

@@ -5,6 +5,7 @@
 #include "agent/holds.h"
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "agent/spend.h"
 #include "store/memory.h"
 #include "store/model_call.h"
 #include "store/state.h"
@@ -138,6 +139,7 @@ static str tokens_text(struct agent *ag, const struct snapshot *snap, str channe
 		buf_fmt(&b, "\nthe model counts %lld.%02lld tokens for one of these",
 			(long long)(permille / 1000), (long long)(permille % 1000 / 10));
 	add_reported(&b, ag, &snap->cfg->models, &p);
+	buf_add(&b, spend_text(ag, snap->cfg, a));
 	return buf_str(&b);
 }
 

@@ -268,6 +268,10 @@ static int conclude(struct run *r, int rc, const struct model_failure *fail, str
 		r->perf.outcome = r->landing ? PERF_LANDING : PERF_OK;
 		return OK;
 	}
+	if (rc == E_LIMIT && r->refusal.n) {
+		r->perf.outcome = PERF_LANDING;
+		return run_finish_spent(r, e);
+	}
 	/* Only now: it may have ended meanwhile, and been the reason. */
 	enum cancel_reason why = cancel_reason(r->token);
 	struct err first = *e;

@@ -20,6 +20,7 @@
 #include "config/store_cfg.h"
 #include "config/web_cfg.h"
 #include "config/price.h"
+#include "config/spending_cfg.h"
 
 struct model_cfg {
 	str base_url, api_key, name;
@@ -93,6 +94,7 @@ struct config {
 	const struct config_setting *settings; /* as many as the table has rows */
 	struct model_cfg model;
 	struct models_cfg models;
+	struct spending_cfg spending;
 	struct http_cfg http;
 	struct limits_cfg limits;
 	struct agent_cfg agent;

@@ -14,6 +14,7 @@ static size_t field_size(enum opt_type type)
 		return sizeof(bool);
 	case OPT_INT:
 	case OPT_MS:
+	case OPT_MONEY:
 		return sizeof(int64_t);
 	case OPT_REAL:
 		return sizeof(double);
@@ -88,6 +89,7 @@ static void own_memory(struct config *c, const struct option *o)
 	case OPT_BOOL:
 	case OPT_INT:
 	case OPT_MS:
+	case OPT_MONEY:
 	case OPT_REAL:
 		return;
 	case OPT_IDS:

@@ -59,6 +59,36 @@ static void check_model(struct loader *l)
 				       : " (an endpoint without keys: LLM_NO_KEY=true)");
 }
 
+/* A limit in money of a model without a price would be none. */
+static void check_priced(struct loader *l, str model, const char *key)
+{
+	int64_t nano;
+
+	if (model.n && !price_of(&l->c->models, model, &(struct price_usage){ 0 }, &nano))
+		problem_add(l->p, NULL, config_name(l, row(key)),
+			    "is a limit in money, and models.prices has no price of %.*s",
+			    STRF(model));
+}
+
+static void check_spending(struct loader *l)
+{
+	static const char *const keys[] = { "spending.turn_money", "spending.job_money",
+					    "spending.day_money", "spending.month_money" };
+	const struct policy_cfg *p = &l->c->policy;
+
+	if (!config_wanted(l, CONFIG_MODEL))
+		return;
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		const struct option *o = row(keys[i]);
+
+		if (*(const int64_t *)((const char *)l->c + o->at) == 0)
+			continue;
+		check_priced(l, l->c->model.name, keys[i]);
+		if (l->c->exec.enabled && str_eq(p->mode, S("auto")))
+			check_priced(l, p->auto_model, keys[i]);
+	}
+}
+
 static void check_telegram(struct loader *l)
 {
 	struct telegram_cfg *t = &l->c->telegram;
@@ -201,6 +231,7 @@ void config_check(struct loader *l)
 	keep_url_secret(l, l->c->model.base_url);
 	check_storage(l);
 	check_model(l);
+	check_spending(l);
 	check_telegram(l);
 	check_tools(l);
 	check_zone(l);

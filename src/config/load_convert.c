@@ -134,6 +134,18 @@ static const char *number(struct loader *l, const struct option *o, str s, str *
 	return NULL;
 }
 
+static const char *money(struct loader *l, const struct option *o, str s, str *shown)
+{
+	int64_t nano;
+
+	if (!price_read(s, &nano))
+		return "must be an amount of money, such as 2.50";
+	if (field(l, o))
+		*(int64_t *)field(l, o) = nano;
+	*shown = arena_dup(l->keep, s);
+	return NULL;
+}
+
 static const char *boolean(struct loader *l, const struct option *o, str s, str *shown)
 {
 	const char *why;
@@ -185,6 +197,9 @@ static str scalar(struct loader *l, const struct option *o, const struct input *
 	switch (o->type) {
 	case OPT_BOOL:
 		why = boolean(l, o, s, &shown);
+		break;
+	case OPT_MONEY:
+		why = money(l, o, s, &shown);
 		break;
 	case OPT_INT:
 	case OPT_MS:

@@ -16,6 +16,7 @@ enum opt_type {
 	OPT_INT,
 	OPT_REAL,
 	OPT_MS, /* a duration, kept in milliseconds */
+	OPT_MONEY, /* an amount, kept in billionths */
 	OPT_WORD, /* one of .words */
 	OPT_URL,
 	OPT_PATH, /* ~ and relative paths become absolute */

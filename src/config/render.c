@@ -151,6 +151,7 @@ static void add_type(struct buf *b, const struct option *o)
 		[OPT_INT] = "number",
 		[OPT_REAL] = "number",
 		[OPT_MS] = "duration",
+		[OPT_MONEY] = "amount",
 		[OPT_WORD] = "",
 		[OPT_URL] = "URL",
 		[OPT_PATH] = "path",

@@ -2,6 +2,7 @@
  * One system row: claimed, done, and whatever became of it written down.
  */
 #include "agent/consolidate.h"
+#include "agent/spend.h"
 #include "agent/system.h"
 #include "gateway/work.h"
 #include "os/clock.h"
@@ -31,7 +32,7 @@ static int claim(struct engine *g, str not_what, const struct cancel *c, struct 
 	return store_commit(&tx, e);
 }
 
-enum outcome { OUTCOME_UNKNOWN, OUTCOME_RELEASE, OUTCOME_RETRY };
+enum outcome { OUTCOME_UNKNOWN, OUTCOME_RELEASE, OUTCOME_RETRY, OUTCOME_WAIT };
 
 static int settle_once(struct engine *g, const struct system_row *row, enum outcome how,
 		       const char *why, struct err *e)
@@ -45,6 +46,8 @@ static int settle_once(struct engine *g, const struct system_row *row, enum outc
 		rc = store_system_done(&tx, row->id, e);
 	else if (how == OUTCOME_RELEASE)
 		rc = store_system_release(&tx, row->id, e);
+	else if (how == OUTCOME_WAIT)
+		rc = store_system_put_off(&tx, row->id, row->ready_at_ms, e);
 	else
 		rc = store_system_retry(&tx, row->id, str_of(why), e);
 	if (rc < 0)
@@ -86,6 +89,12 @@ static int one_row(struct engine *g, str not_what, const struct cancel *c, struc
 	if (cancel_reason(c) != CANCEL_NONE) {
 		rc = settle(g, &row, OUTCOME_RELEASE, "", c, e);
 		return rc < 0 ? rc : cancel_check(c, e);
+	}
+	if ((row.ready_at_ms = agent_spend_shut_until(g->agent)) > 0) {
+		log_info("system.waits", "what=%.*s key=%.*s until_s=%lld reason=%.*s",
+			 STRF(log_q(&a, row.what)), STRF(log_q(&a, row.key)),
+			 (long long)(row.ready_at_ms / 1000), STRF(log_q(&a, str_of(why.msg))));
+		return settle(g, &row, OUTCOME_WAIT, "", c, e);
 	}
 	log_warn("system.failed", "what=%.*s key=%.*s attempt=%d err=%.*s",
 		 STRF(log_q(&a, row.what)), STRF(log_q(&a, row.key)), row.attempts,

@@ -428,6 +428,9 @@ static int attempt(struct call *k, struct arena *a, struct model_reply *out,
 			return 0;
 		again = 1;
 	}
+	if (again == 1 && r.status == 0 && k->req->on_again &&
+	    (*result = k->req->on_again(k->req->arg, e)) < 0)
+		return 0;
 	if (again == 1)
 		return 1;
 	*result = give_up(&r, rc, fail, again < 0 ? NULL : e);

@@ -56,6 +56,9 @@ struct model_req {
 	/* A quirk was learnt: called before the retried request, which is only sent if this
 	 * returns OK (it stores the row). */
 	int (*on_learn)(void *arg, const struct model_quirks *q, struct err *e);
+	/* What was sent may have been paid for, and is to be sent once more: not unless this
+	 * returns OK. */
+	int (*on_again)(void *arg, struct err *e);
 	void *arg;
 	struct model_sent *sent; /* filled in also when the call fails; may be NULL */
 };
@@ -121,7 +124,8 @@ str model_issuer(const struct model *m);
 /* One completion.  OK with *out in a; else *fail says which kind (never NULL).
  * E_DENIED auth, E_LIMIT context length, E_BUSY rate limit, E_INVAL bad request, E_IO and
  * E_PROTO and E_TIMEOUT transient.  A cancel is E_CANCELED, or E_TIMEOUT for a deadline of
- * the token, and always MODEL_CANCELED.  What on_learn() fails with is returned as it is. */
+ * the token, and always MODEL_CANCELED.  What on_learn() and on_again() fail
+ * with is returned as it is. */
 int model_complete(struct model *m, const struct model_req *req, struct arena *a,
 		   struct model_reply *out, struct model_failure *fail, const struct cancel *c,
 		   struct err *e) MUSTUSE;

@@ -74,7 +74,9 @@ int store_model_call(struct tx *tx, str turn_id, const struct model_row *row, st
 		rc = insert(tx, turn_id, row, system, tools, e);
 	if (rc == OK)
 		rc = count_tokens(tx, turn_id, row, e);
-	return rc == OK ? usage_model_call(tx, row, e) : rc;
+	if (rc == OK)
+		rc = usage_model_call(tx, row, e);
+	return rc == OK ? store_spend_settle(tx, &row->spend, e) : rc;
 }
 
 int store_model_requests(struct store *s, str turn_id, struct arena *a, struct model_row **out,

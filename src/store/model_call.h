@@ -4,7 +4,7 @@
 #ifndef STORE_MODEL_CALL_H
 #define STORE_MODEL_CALL_H
 
-#include "store/store.h"
+#include "store/spend.h"
 
 /* One model request: what is not derivable from the rows above. */
 struct model_row {
@@ -18,6 +18,7 @@ struct model_row {
 	int64_t est_tokens; /* what the request was estimated at; 0: not */
 	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
 	int64_t first_token_ms, total_ms, started_at_ms;
+	struct spend_settle spend; /* settled with it */
 };
 int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
 		     struct err *e) MUSTUSE;

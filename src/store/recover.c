@@ -34,7 +34,8 @@ static int dead_owners(struct names *out, struct store *s, struct arena *a, stru
 			      "UNION SELECT owner FROM tool_calls WHERE turn_id = '' "
 			      "AND state = 'running' "
 			      "UNION SELECT sender FROM outbox WHERE sender <> '' "
-			      "UNION SELECT owner FROM system_rows WHERE owner <> ''",
+			      "UNION SELECT owner FROM system_rows WHERE owner <> '' "
+			      "UNION SELECT owner FROM spend_holds",
 			      DB_NO_ARGS, e);
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		str owner = rows_peek(&r, 0);
@@ -146,6 +147,8 @@ static int recover_owner(struct store *s, str owner, const struct cancel *c, int
 		rc = drop_owned(&tx, owner, e);
 	if (rc == OK)
 		rc = system_recover(&tx, owner, e);
+	if (rc == OK)
+		rc = spend_recover(&tx, owner, e);
 	if (rc == OK)
 		rc = store_commit(&tx, e);
 	if (rc == OK)

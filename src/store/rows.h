@@ -87,6 +87,11 @@ int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t,
 /* Calls outside of turns whose command died: nobody knows whether they happened. */
 int calls_abandoned(struct tx *tx, str owner, struct err *e) MUSTUSE;
 
+/* --- spend.c --- */
+
+/* What a dead owner held is spent, as estimated. */
+int spend_recover(struct tx *tx, str owner, struct err *e) MUSTUSE;
+
 /* --- turn.c --- */
 
 /* End a turn: its open calls, last messages, own row and inbox rows. */

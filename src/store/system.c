@@ -109,15 +109,21 @@ int store_system_retry(struct tx *tx, int64_t id, str error, struct err *e)
 	return ours(tx, changed, rc, e);
 }
 
-int store_system_release(struct tx *tx, int64_t id, struct err *e)
+int store_system_put_off(struct tx *tx, int64_t id, int64_t at_ms, struct err *e)
 {
 	int64_t changed = 0;
 	int rc = db_run(tx_db(tx),
-			"UPDATE system_rows SET owner = '', attempts = max(attempts - 1, 0) "
-			"WHERE id = ?1 AND owner = ?2",
-			DB_ARGS(db_i64(id), db_text(store_owner(tx->s))), &changed, e);
+			"UPDATE system_rows SET owner = '', attempts = max(attempts - 1, 0), "
+			"ready_at_ms = max(ready_at_ms, ?3) WHERE id = ?1 AND owner = ?2",
+			DB_ARGS(db_i64(id), db_text(store_owner(tx->s)), db_i64(at_ms)),
+			&changed, e);
 
 	return ours(tx, changed, rc, e);
+}
+
+int store_system_release(struct tx *tx, int64_t id, struct err *e)
+{
+	return store_system_put_off(tx, id, 0, e);
 }
 
 int store_system_next_at(struct store *s, int64_t *at_ms, struct err *e)

@@ -29,6 +29,7 @@ struct system_row {
 	str what, key, text;
 	int attempts; /* this one included */
 	int64_t created_at_ms;
+	int64_t ready_at_ms; /* for the caller's use */
 };
 
 /* Insert, unless there is one with this what and key already.  One that waits is moved forward
@@ -51,7 +52,9 @@ int store_system_done(struct tx *tx, int64_t id, struct err *e) MUSTUSE;
 /* It failed: again after a while that grows with its attempts, from half a minute to an hour. */
 int store_system_retry(struct tx *tx, int64_t id, str error, struct err *e) MUSTUSE;
 
-/* Put down unfinished (shutdown): ready, and this attempt does not count. */
+/* Put down unfinished: ready from a time on, or at once (shutdown), and this attempt does not
+ * count. */
+int store_system_put_off(struct tx *tx, int64_t id, int64_t at_ms, struct err *e) MUSTUSE;
 int store_system_release(struct tx *tx, int64_t id, struct err *e) MUSTUSE;
 
 /* When the next row is ready (wall, it may be past); 0: none waits. */

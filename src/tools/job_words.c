@@ -119,6 +119,14 @@ static void settle_once(struct job_settle *out, const struct job *job,
 			"late now.\nIt was: %.*s",
 			STRF(when_words(a, z, run->scheduled_at_ms, now_ms)),
 			STRF(text_line(a, job->prompt, 300)));
+	else if (str_starts(run->reason, S("spending.")))
+		out->notice =
+			arena_fmt(a,
+				  "⏰ A reminder was due %.*s, but the limit of %.*s left no "
+				  "room for it.\n"
+				  "It was: %.*s",
+				  STRF(when_words(a, z, run->scheduled_at_ms, now_ms)),
+				  STRF(run->reason), STRF(text_line(a, job->prompt, 300)));
 	else if (out->failing)
 		out->notice = failed_words(job, run, a);
 }

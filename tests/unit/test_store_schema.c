@@ -107,6 +107,7 @@ static const char *const short_tables[] = { "CONSTANT",
 					    "heartbeats",
 					    "w" /* outbox_waits */,
 					    "system_rows",
+					    "spend_holds",
 					    "jobs",
 					    "j" };
 
