@@ -12,7 +12,8 @@
 
 #define IDLE_MAX 8
 #define OUT_MAX 3
-#define BACK_MS 90 /* for a connection to come back: long enough on a busy machine */
+#define BACK_MS 30 /* for a connection to come back */
+#define BACK_TRIES 3 /* a clock that jumps ends one of them only */
 #define USES_MIN 30 /* of a connection between two looks: worth keeping */
 
 struct readers {
@@ -51,14 +52,14 @@ static struct db *pop(struct readers *r)
  * one comes back soon; whoever reads for long is not waited for. */
 static struct db *take(struct readers *r)
 {
-	int64_t until = clock_mono_ms() + BACK_MS;
 	struct db *db;
 
 	(void)pthread_mutex_lock(&r->lock);
-	while (!(db = pop(r)) && r->out_n >= OUT_MAX && clock_mono_ms() < until) {
+	for (int tries = 0; !(db = pop(r)) && r->out_n >= OUT_MAX && tries < BACK_TRIES;) {
 		r->waiting_n++;
 		(void)pthread_mutex_unlock(&r->lock);
-		(void)!wait_fd(r->back.fd, POLLIN, until, NULL, NULL);
+		int64_t until = clock_mono_ms() + BACK_MS;
+		tries += wait_fd(r->back.fd, POLLIN, until, NULL, NULL) != OK;
 		bell_hear(&r->back);
 		(void)pthread_mutex_lock(&r->lock);
 		r->waiting_n--;
