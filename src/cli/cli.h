@@ -78,7 +78,7 @@ int cli_open_telegram(struct channel **out, struct cli *cli, const struct config
 
 /* One per command, in cmd_<name>.c. */
 extern const struct cmd cmd_run, cmd_chat, cmd_prompt, cmd_tools, cmd_sessions, cmd_status;
-extern const struct cmd cmd_memory;
+extern const struct cmd cmd_memory, cmd_import, cmd_db;
 extern const struct cmd cmd_trace, cmd_usage, cmd_report, cmd_queue;
 extern const struct cmd cmd_policy, cmd_init, cmd_config, cmd_send, cmd_version, cmd_cron;
 extern const struct cmd cmd_approvals, cmd_doctor, cmd_service;

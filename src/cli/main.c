@@ -34,6 +34,8 @@ static const struct cmd *const commands[] = {
 	&cmd_usage,
 	&cmd_report,
 	&cmd_queue,
+	&cmd_import,
+	&cmd_db,
 	&cmd_cron,
 	&cmd_version,
 	&cmd_onboard,

@@ -9,7 +9,11 @@
 struct store_cfg {
 	str dsn; /* path of the database */
 	str data_dir; /* its directory: lock files, wake FIFO, blobs */
-	int64_t audit_days, messages_days; /* 0: for ever */
+	/* Days things are kept, 0: for ever. */
+	int64_t audit_days, messages_days;
+	int64_t ended_days; /* turns of conversations that /new ended */
+	int64_t outbox_days; /* 0: as messages_days */
+	int64_t runs_days, files_days, usage_days;
 };
 
 #endif

@@ -35,6 +35,7 @@
 #define FULL_WAIT_MS 5000
 #define TIDY_BEATS 4
 #define IDLE_KEPT_MS 60000
+#define RETAIN_EVERY_MS (20 * 60000)
 #define CHECK_AFTER_MS 1000
 
 struct gateway {
@@ -46,6 +47,7 @@ struct gateway {
 	_Atomic size_t workers_begun, deliverers_begun;
 	struct reload reload;
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
+	int64_t retain_at_ms; /* of the clock: when it next looks for what is too old */
 	_Atomic bool input_ended;
 	struct beats beats;
 	struct feed feed;
@@ -225,10 +227,23 @@ static void shrink(struct gateway *d)
 	heap_trim();
 }
 
+/* Now and then, for what is old is not in a hurry; the rest of much at the next tidying. */
+static int retain(struct gateway *d, struct err *e)
+{
+	bool more = false;
+	int rc = OK;
+
+	if (clock_mono_ms() < d->retain_at_ms)
+		return OK;
+	rc = store_retain(d->g->store, &d->g->cfg->store, &more, &d->deliver, e);
+	if (rc == OK && !more)
+		d->retain_at_ms = clock_mono_ms() + RETAIN_EVERY_MS;
+	return rc;
+}
+
 /* What processes that died meanwhile left behind, and what is too old to keep. */
 static int tidy(struct gateway *d, struct err *e)
 {
-	const struct store_cfg *keep = &d->g->cfg->store;
 	int64_t turns = 0, purged;
 	shrink(d);
 	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
@@ -239,8 +254,7 @@ static int tidy(struct gateway *d, struct err *e)
 		bell_ring(&d->g->outbox);
 	}
 	if (rc == OK)
-		rc = store_retain(d->g->store, keep->audit_days, keep->messages_days,
-				  &d->deliver, e);
+		rc = retain(d, e);
 	if (rc == OK)
 		rc = store_memory_purge(d->g->store, &d->deliver, &purged, e);
 	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);

@@ -21,7 +21,8 @@
 #define SET_BACK_MS 1000
 #define ZONES_EVERY_MS (10 * 60000)
 #define FIRST_SLACK_MS (12 * 60 * 60000)
-#define KEEP_RUNS_MS (INT64_C(90) * 24 * 3600000)
+#define DAY_MS (INT64_C(24) * 3600000)
+#define KEEP_WATCHES_MS (90 * DAY_MS)
 
 /* --- zones ------------------------------------------------------------------------------ */
 
@@ -215,6 +216,14 @@ static int zones_changed(struct engine *g, bool *changed, struct arena *a, struc
 	return rc;
 }
 
+/* 0: none is older. */
+static int64_t keep_runs_from(const struct engine *g)
+{
+	int64_t days = g->cfg->store.runs_days;
+
+	return days ? clock_now_ms() - days * DAY_MS : 0;
+}
+
 static int look_at_zones(struct engine *g, struct jobs *j, const struct cancel *c,
 			 struct err *e)
 {
@@ -229,8 +238,8 @@ static int look_at_zones(struct engine *g, struct jobs *j, const struct cancel *
 		rc = replan(g, c, e);
 	}
 	if (rc < 0 || (rc = store_begin(&tx, g->store, c, e)) < 0 ||
-	    (rc = store_job_sweep(&tx, clock_now_ms() - KEEP_RUNS_MS, e)) < 0 ||
-	    (rc = store_watch_sweep(&tx, clock_now_ms() - KEEP_RUNS_MS, e)) < 0)
+	    (rc = store_job_sweep(&tx, keep_runs_from(g), e)) < 0 ||
+	    (rc = store_watch_sweep(&tx, clock_now_ms() - KEEP_WATCHES_MS, e)) < 0)
 		return rc;
 	j->zones_at_ms = clock_mono_ms() + ZONES_EVERY_MS;
 	return store_commit(&tx, e);

@@ -195,6 +195,21 @@ int file_create(const char *path, str content, unsigned mode, struct err *e)
 	return rc;
 }
 
+/* part gets its name, where there is nothing.  Mounts without hard links have a rename that
+ * replaces nothing, and the other way. */
+static int name_it(const char *part, const char *path, struct err *e)
+{
+	if (link(part, path) == 0)
+		(void)unlink(part);
+	else if (errno == EEXIST)
+		return err_set(e, E_BUSY, "%s: exists already", path);
+	else if (syscall(SYS_renameat2, AT_FDCWD, part, AT_FDCWD, path, NOREPLACE) != 0)
+		return errno == EEXIST ? err_set(e, E_BUSY, "%s: exists already", path)
+				       : err_sys(e, "%s", path);
+	sync_parent(path);
+	return OK;
+}
+
 int file_place(const char *path, str content, unsigned mode, struct err *e)
 {
 	char temp[PATH_MAX], id[ID_LEN + 1];
@@ -207,20 +222,37 @@ int file_place(const char *path, str content, unsigned mode, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "%s: create", path);
 	int rc = write_and_sync(fd, content, mode, path, e);
-	/* Mounts without hard links have a rename that replaces nothing, and the other way. */
-	if (rc == OK && link(temp, path) == 0)
-		(void)unlink(temp);
-	else if (rc == OK && errno != EEXIST &&
-		 syscall(SYS_renameat2, AT_FDCWD, temp, AT_FDCWD, path, NOREPLACE) == 0)
-		rc = OK;
-	else if (rc == OK)
-		rc = errno == EEXIST ? err_set(e, E_BUSY, "%s: exists already", path)
-				     : err_sys(e, "%s", path);
+	if (rc == OK)
+		rc = name_it(temp, path, e);
 	if (rc < 0)
 		(void)unlink(temp);
-	else
-		sync_parent(path);
 	return rc;
+}
+
+int file_settle(const char *part, const char *path, struct err *e)
+{
+	SCOPED(fd_drop) int fd = open(part, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0 || fsync(fd) != 0)
+		return err_sys(e, "%s", part);
+	return name_it(part, path, e);
+}
+
+bool file_same(const char *x, const char *y)
+{
+	SCOPED(fd_drop) int a = open(x, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	SCOPED(fd_drop) int b = open(y, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char one[8192], two[8192];
+	ssize_t n = -1, m;
+
+	if (a < 0 || b < 0)
+		return false;
+	for (off_t at = 0; (n = pread(a, one, sizeof one, at)) > 0; at += n) {
+		m = pread(b, two, sizeof two, at);
+		if (m != n || memcmp(one, two, (size_t)n) != 0)
+			return false;
+	}
+	return n == 0 && lseek(a, 0, SEEK_END) == lseek(b, 0, SEEK_END);
 }
 
 static int make_one(const char *path, unsigned mode, struct err *e)

@@ -36,6 +36,13 @@ int file_create(const char *path, str content, unsigned mode, struct err *e) MUS
 /* The same, but the file is there whole or not at all, also after a crash. */
 int file_place(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
 
+/* Give the finished file at part its name, for good: fsynced, and only if nothing is there
+ * (E_BUSY; part stays then). */
+int file_settle(const char *part, const char *path, struct err *e) MUSTUSE;
+
+/* Do both files hold the same bytes?  False also when one cannot be read. */
+bool file_same(const char *x, const char *y);
+
 /* Make the directory and its parents; existing ones are fine. */
 int dir_make(const char *path, unsigned mode, struct err *e) MUSTUSE;
 

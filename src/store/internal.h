@@ -27,6 +27,8 @@ struct store {
 	int checkpoint_at; /* pages */
 	struct readers *readers;
 	const struct str_list *_Atomic secrets; /* hidden in audit rows; NULL none */
+	bool foreign; /* what is there is not ours */
+	const struct adopt_report *adopted; /* what opening took over, NULL nothing */
 };
 
 static inline bool store_reads(const struct store *s)
@@ -41,6 +43,23 @@ int open_writer(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* Open and identify for reading only. */
 int open_reader(struct store *s, struct err *e) MUSTUSE;
+
+/* Every migration that is newer than the database, in the open transaction. */
+int open_migrate(struct db *db, struct err *e) MUSTUSE;
+
+/* --- adopt.c ------------------------------------------------------------------------------ */
+
+/* Take over what another program left at the path.  E_INVAL: it is of none we know. */
+int adopt_in_place(struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* Why a database that is not ours is left alone. */
+int adopt_refuse(struct db *db, struct err *e) MUSTUSE;
+
+/* --- backup.c ----------------------------------------------------------------------------- */
+
+/* A whole copy of the database of this connection at part, for nobody else to read; to be given
+ * its name with file_settle(). */
+int backup_part(struct db *db, const char *part, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* --- owner.c: who is alive -------------------------------------------------------------- */
 

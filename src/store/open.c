@@ -19,6 +19,7 @@
 
 struct identity {
 	int64_t application, version, objects;
+	bool foreign;
 };
 
 /* The objects first: they appear in one commit with our mark, so that whoever sees them sees
@@ -36,7 +37,7 @@ static int read_identity(struct identity *id, struct db *db, struct err *e)
 }
 
 /* OK ours or empty; E_INVAL when it must be left alone. */
-static int judge(const struct identity *id, struct err *e)
+static int judge(struct identity *id, struct db *db, struct err *e)
 {
 	if (id->application == SCHEMA_APPLICATION_ID) {
 		if (id->version <= schema_version())
@@ -48,20 +49,20 @@ static int judge(const struct identity *id, struct err *e)
 	}
 	if (id->objects == 0)
 		return OK;
-	return err_set(e, E_INVAL,
-		       "a database of another program; it is left alone: move it away or "
-		       "configure another path");
+	id->foreign = true;
+	return adopt_refuse(db, e);
 }
 
 static int identify(struct identity *id, struct db *db, struct err *e)
 {
+	id->foreign = false;
 	int rc = read_identity(id, db, e);
 
 	if (rc == E_CORRUPT)
 		return err_set(e, rc,
 			       "damaged, or not a database; it is left alone: move it away or "
 			       "restore a backup");
-	return rc < 0 ? rc : judge(id, e);
+	return rc < 0 ? rc : judge(id, db, e);
 }
 
 static int pragma_text(str *out, struct db *db, const char *sql, struct arena *a, struct err *e)
@@ -146,21 +147,28 @@ static int apply(struct db *db, const struct migration *m, struct err *e)
 	return rc < 0 ? err_wrap(e, rc, "migration %lld", (long long)m->version) : OK;
 }
 
-/* In one transaction, and the version is read again inside: another process may have been
- * faster. */
-static int migrate(struct db *db, struct err *e)
+int open_migrate(struct db *db, struct err *e)
 {
 	size_t n;
 	const struct migration *m = schema_migrations(&n);
 	int64_t version;
+	int rc = db_number(db, "PRAGMA user_version", DB_NO_ARGS, &version, e);
+
+	for (size_t i = 0; rc == OK && i < n; i++)
+		if (m[i].version > version)
+			rc = apply(db, &m[i], e);
+	return rc;
+}
+
+/* In one transaction, and the version is read again inside: another process may have been
+ * faster. */
+static int migrate(struct db *db, struct err *e)
+{
 	int rc = db_script(db, "BEGIN IMMEDIATE", e);
 
 	if (rc < 0)
 		return rc;
-	rc = db_number(db, "PRAGMA user_version", DB_NO_ARGS, &version, e);
-	for (size_t i = 0; rc == OK && i < n; i++)
-		if (m[i].version > version)
-			rc = apply(db, &m[i], e);
+	rc = open_migrate(db, e);
 	if (rc == OK)
 		rc = db_script(db, "COMMIT", e);
 	if (rc < 0)
@@ -177,8 +185,10 @@ static int try_writer(struct store *s, struct err *e)
 	struct identity id;
 	int rc = db_open(&db, s->path, true, &s->latch, e);
 
-	if (rc == OK)
+	if (rc == OK) {
 		rc = identify_writer(&id, db, &no_wal, e);
+		s->foreign = id.foreign;
+	}
 	if (rc == OK)
 		rc = db_script(db, "PRAGMA synchronous = FULL; " DB_CACHE, e);
 	if (rc == OK)
@@ -208,16 +218,26 @@ static int create(struct store *s, struct err *e)
 	return rc;
 }
 
-int open_writer(struct store *s, const struct cancel *c, struct err *e)
+static int patient_writer(struct store *s, const struct cancel *c, struct err *e)
 {
 	int64_t until = clock_mono_ms() + BUSY_MS;
+	int rc;
+
+	while ((rc = try_writer(s, e)) == E_BUSY && clock_mono_ms() < until)
+		if ((rc = wait_ms(RETRY_MS, c, e)) < 0)
+			return rc;
+	return rc;
+}
+
+int open_writer(struct store *s, const struct cancel *c, struct err *e)
+{
 	int rc = create(s, e);
 
 	if (rc < 0)
 		return rc;
-	while ((rc = try_writer(s, e)) == E_BUSY && clock_mono_ms() < until)
-		if ((rc = wait_ms(RETRY_MS, c, e)) < 0)
-			return rc;
+	rc = patient_writer(s, c, e);
+	if (rc == E_INVAL && s->foreign && (rc = adopt_in_place(s, c, e)) == OK)
+		rc = patient_writer(s, c, e);
 	return rc < 0 ? err_wrap(e, rc, "%s", s->path) : OK;
 }
 

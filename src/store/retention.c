@@ -6,6 +6,7 @@
 
 #define DAY_MS (24LL * 3600 * 1000)
 #define BATCH 200
+#define ROUNDS 20 /* batches of a kind in one go: the clock has other things to look at */
 
 /* ?1 the oldest time that stays, ?2 the most rows of one batch. */
 #define UNFINISHED "('ready', 'running', 'parked')"
@@ -19,6 +20,17 @@
 #define OLD_TURNS                                                                              \
 	"SELECT id FROM turns WHERE finished_at_ms < ?1 AND state NOT IN " UNFINISHED          \
 	" ORDER BY finished_at_ms, id LIMIT ?2"
+/* Of conversations that /new has ended. */
+#define ENDED_TURNS                                                                            \
+	"SELECT t.id FROM turns t JOIN sessions s ON s.id = t.session_id "                     \
+	"WHERE t.finished_at_ms < ?1 AND t.epoch < s.epoch AND t.state NOT IN " UNFINISHED     \
+	" ORDER BY t.finished_at_ms, t.id LIMIT ?2"
+#define OLD_FILES                                                                              \
+	"SELECT f.id FROM attachments f JOIN inbox i ON i.id = f.inbox_id "                    \
+	"WHERE f.created_at_ms < ?1 AND i.state IN ('done', 'dropped') AND NOT EXISTS "        \
+	"(SELECT 1 FROM turns t WHERE t.id = i.turn_id AND t.state IN " UNFINISHED             \
+	") LIMIT ?2"
+#define OLD_USAGE "SELECT minute_at_ms FROM usage WHERE minute_at_ms < ?1 LIMIT ?2"
 #define OLD_OUTBOX                                                                             \
 	"SELECT id FROM outbox WHERE finished_at_ms < ?1 AND state IN "                        \
 	"('done', 'dead', 'dropped') LIMIT ?2"
@@ -39,18 +51,33 @@ static const struct kind approvals = {
 	.remove = "DELETE FROM approvals WHERE id IN (" OLD_APPROVALS ")",
 };
 
-/* Messages, model calls and inbox rows go with their turn. */
-static const struct kind turns = {
-	.any = "SELECT EXISTS (" OLD_TURNS ")",
-	.before = "UPDATE sessions SET messages_n = max(0, messages_n - (SELECT count(*) "
-		  "FROM turn_messages m JOIN turns t ON t.id = m.turn_id "
-		  "WHERE t.session_id = sessions.id AND t.epoch = sessions.epoch "
-		  "AND t.id IN (" OLD_TURNS "))) "
-		  "WHERE id IN (SELECT session_id FROM turns WHERE id IN (" OLD_TURNS "))",
-	.remove = "DELETE FROM turns WHERE id IN (" OLD_TURNS ")",
-	.after = "DELETE FROM request_parts WHERE NOT EXISTS (SELECT 1 FROM model_calls "
-		 "WHERE system_part = request_parts.id) AND NOT EXISTS (SELECT 1 "
-		 "FROM model_calls WHERE tools_part = request_parts.id)",
+/* Messages, model calls and inbox rows go with their turn, and what only those used. */
+#define TURNS(old)                                                                             \
+	{                                                                                      \
+		.any = "SELECT EXISTS (" old ")",                                              \
+		.before = "UPDATE sessions SET messages_n = max(0, messages_n - (SELECT "      \
+			  "count(*) FROM turn_messages m JOIN turns t ON t.id = m.turn_id "    \
+			  "WHERE t.session_id = sessions.id AND t.epoch = sessions.epoch "     \
+			  "AND t.id IN (" old "))) "                                           \
+			  "WHERE id IN (SELECT session_id FROM turns WHERE id IN (" old "))",  \
+		.remove = "DELETE FROM turns WHERE id IN (" old ")",                           \
+		.after = "DELETE FROM request_parts WHERE NOT EXISTS (SELECT 1 FROM "          \
+			 "model_calls WHERE system_part = request_parts.id) AND NOT EXISTS "   \
+			 "(SELECT 1 FROM model_calls WHERE tools_part = request_parts.id)",    \
+	}
+
+static const struct kind turns = TURNS(OLD_TURNS);
+static const struct kind ended = TURNS(ENDED_TURNS);
+
+/* A file goes when no row names it any more: store_blobs_sweep(). */
+static const struct kind files = {
+	.any = "SELECT EXISTS (" OLD_FILES ")",
+	.remove = "DELETE FROM attachments WHERE id IN (" OLD_FILES ")",
+};
+
+static const struct kind usage = {
+	.any = "SELECT EXISTS (" OLD_USAGE ")",
+	.remove = "DELETE FROM usage WHERE minute_at_ms IN (" OLD_USAGE ")",
 };
 
 static const struct kind outbox = {
@@ -85,28 +112,40 @@ static int batch(struct store *s, const struct kind *k, int64_t before_ms,
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
-static int retain(struct store *s, const struct kind *k, int64_t days, const struct cancel *c,
-		  struct err *e)
+static int retain(struct store *s, const struct kind *k, int64_t days, bool *more,
+		  const struct cancel *c, struct err *e)
 {
 	int64_t before_ms = clock_now_ms() - days * DAY_MS, n = 0;
 	int rc = days > 0 ? any(s, k, before_ms, &n, e) : OK;
 
-	while (rc == OK && n > 0) {
+	if (rc < 0 || n == 0)
+		return rc;
+	n = BATCH;
+	for (int i = 0; rc == OK && i < ROUNDS && n == BATCH; i++)
 		rc = batch(s, k, before_ms, c, &n, e);
-		if (n < BATCH)
-			break;
-	}
+	*more = *more || n == BATCH;
 	return rc;
 }
 
-int store_retain(struct store *s, int64_t audit_days, int64_t messages_days,
+int store_retain(struct store *s, const struct store_cfg *keep, bool *more,
 		 const struct cancel *c, struct err *e)
 {
-	int rc;
+	const struct {
+		const struct kind *kind;
+		int64_t days;
+	} kinds[] = {
+		{ &calls, keep->audit_days },
+		{ &approvals, keep->audit_days },
+		{ &turns, keep->messages_days },
+		{ &ended, keep->ended_days },
+		{ &outbox, keep->outbox_days ? keep->outbox_days : keep->messages_days },
+		{ &files, keep->files_days },
+		{ &usage, keep->usage_days },
+	};
+	int rc = OK;
 
-	if ((rc = retain(s, &calls, audit_days, c, e)) < 0 ||
-	    (rc = retain(s, &approvals, audit_days, c, e)) < 0 ||
-	    (rc = retain(s, &turns, messages_days, c, e)) < 0)
-		return rc;
-	return retain(s, &outbox, messages_days, c, e);
+	*more = false;
+	for (size_t i = 0; rc == OK && i < COUNT(kinds); i++)
+		rc = retain(s, kinds[i].kind, kinds[i].days, more, c, e);
+	return rc;
 }

@@ -38,10 +38,10 @@ int store_tools_set(struct tx *tx, str server, str json, struct err *e) MUSTUSE;
 int store_tools_get(struct store *s, str server, struct arena *a, str *json,
 		    struct err *e) MUSTUSE;
 
-/* Remove what is older than it is to be kept, in batches: audit rows of tool calls and answered
- * questions; finished turns with their messages, and what was delivered.  0 days: for ever.
- * Nothing of an unfinished turn goes. */
-int store_retain(struct store *s, int64_t audit_days, int64_t messages_days,
+/* Remove what is older than it is to be kept, of each kind, in batches that are each a short
+ * transaction, and not all at once: *more says that some is left.  Nothing of an unfinished turn
+ * goes.  (Runs of schedules: store_job_sweep().) */
+int store_retain(struct store *s, const struct store_cfg *keep, bool *more,
 		 const struct cancel *c, struct err *e) MUSTUSE;
 
 #endif

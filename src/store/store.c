@@ -3,6 +3,7 @@
  * written in those transactions is in the files named after the tables.
  */
 #include "store/internal.h"
+#include "store/memory.h"
 
 #include "base/buf.h"
 #include "os/file.h"
@@ -100,6 +101,14 @@ static int remember_wal(void *arg, sqlite3 *h, const char *name, int pages)
 	return SQLITE_OK;
 }
 
+/* What was taken over is to be found at once, also by the second index. */
+static int index_adopted(struct store *s, const struct cancel *c, struct err *e)
+{
+	struct memory_health health;
+
+	return store_memory_check(s, c, &health, e);
+}
+
 static int open_all(struct store *s, const struct store_cfg *cfg, const struct cancel *c,
 		    struct err *e)
 {
@@ -115,7 +124,7 @@ static int open_all(struct store *s, const struct store_cfg *cfg, const struct c
 		return rc;
 	s->checkpoint_at = CHECKPOINT_PAGES;
 	(void)sqlite3_wal_hook(s->writer->h, remember_wal, s);
-	return OK;
+	return s->adopted ? index_adopted(s, c, e) : OK;
 }
 
 int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode mode,

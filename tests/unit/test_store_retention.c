@@ -12,10 +12,19 @@
 
 #define OLD "(unixepoch() - 11 * 86400) * 1000"
 
+static void retain_all(struct world *w, struct store_cfg keep)
+{
+	bool more = true;
+
+	while (more)
+		ok(w, store_retain(w->s, &keep, &more, NULL, &w->e));
+	world_check(w);
+}
+
 static void retain(struct world *w, int64_t audit_days, int64_t messages_days)
 {
-	ok(w, store_retain(w->s, audit_days, messages_days, NULL, &w->e));
-	world_check(w);
+	retain_all(w, (struct store_cfg){ .audit_days = audit_days,
+					  .messages_days = messages_days });
 }
 
 static int64_t count(struct world *w, const char *table)
@@ -101,6 +110,81 @@ static void old_turns_go_with_their_messages_and_are_not_counted(void **state)
 	world_check(w);
 }
 
+static void only_conversations_that_ended_are_pruned_by_their_own_time(void **state)
+{
+	struct world *w = *state;
+
+	world_turn(w, "1", "a", 1);
+	world_turn(w, "2", "b", 1);
+	world_sql(w, "UPDATE turns SET finished_at_ms = " OLD);
+	retain_all(w, (struct store_cfg){ .ended_days = 10 });
+	assert_int_equal(2, count(w, "turns"));
+	world_sql(w, "UPDATE sessions SET epoch = 2, messages_n = 0 WHERE address = '1'");
+	retain_all(w, (struct store_cfg){ .ended_days = 12 });
+	assert_int_equal(2, count(w, "turns"));
+	retain_all(w, (struct store_cfg){ .ended_days = 10 });
+	assert_int_equal(1, count(w, "turns"));
+	assert_int_equal(1, world_i64(w, "SELECT count(*) FROM turns t JOIN sessions s ON s.id "
+					 "= t.session_id WHERE s.address = '2'"));
+}
+
+static void files_go_from_finished_turns_only(void **state)
+{
+	struct world *w = *state;
+
+	world_turn(w, "1", "a", 1);
+	(void)world_add(w, "2", "b");
+	(void)world_claim(w);
+	(void)world_add(w, "3", "c");
+	world_sql(w, "INSERT INTO attachments (inbox_id, kind, file, bytes, created_at_ms) "
+		     "SELECT id, 'photo', 'f' || id, 3, " OLD " FROM inbox");
+	retain_all(w, (struct store_cfg){ .files_days = 12 });
+	assert_int_equal(3, count(w, "attachments"));
+	retain_all(w, (struct store_cfg){ .files_days = 10 });
+	assert_int_equal(2, count(w, "attachments"));
+	assert_int_equal(0, world_i64(w, "SELECT count(*) FROM attachments f JOIN inbox i ON "
+					 "i.id = f.inbox_id WHERE i.state = 'done'"));
+}
+
+static void usage_and_what_was_delivered_have_times_of_their_own(void **state)
+{
+	struct world *w = *state;
+
+	world_sql(w, "INSERT INTO usage (minute_at_ms, turns) VALUES (" OLD
+		     ", 1), (unixepoch() * 1000, 1); "
+		     "INSERT INTO outbox (channel, address, kind, text, state, created_at_ms, "
+		     "finished_at_ms) VALUES ('t', '1', 'reply', 'x', 'done', 1, " OLD
+		     "), ('t', '1', 'reply', 'y', 'raw', 1, NULL)");
+	retain_all(w, (struct store_cfg){ 0 });
+	assert_int_equal(2, count(w, "usage"));
+	assert_int_equal(2, count(w, "outbox"));
+	retain_all(w, (struct store_cfg){ .usage_days = 10 });
+	assert_int_equal(1, count(w, "usage"));
+	assert_int_equal(2, count(w, "outbox"));
+	retain_all(w, (struct store_cfg){ .outbox_days = 12, .messages_days = 10 });
+	assert_int_equal(2, count(w, "outbox"));
+	retain_all(w, (struct store_cfg){ .outbox_days = 10 });
+	assert_int_equal(1, count(w, "outbox"));
+}
+
+static void much_goes_in_several_goes(void **state)
+{
+	struct store_cfg keep = { .usage_days = 1 };
+	struct world *w = *state;
+	bool more = false;
+	int goes = 1;
+
+	world_sql(w, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+		     "9000) INSERT INTO usage (minute_at_ms) SELECT i FROM n");
+	for (;; goes++) {
+		ok(w, store_retain(w->s, &keep, &more, NULL, &w->e));
+		if (!more)
+			break;
+	}
+	assert_int_equal(3, goes);
+	assert_int_equal(0, count(w, "usage"));
+}
+
 static void an_audit_row_holds_no_secret_once_its_call_is_over(void **state)
 {
 	static const str secrets[] = { { "plain-value-of-ours", 19 } };
@@ -139,6 +223,10 @@ int main(void)
 		T(nothing_of_an_unfinished_turn_goes),
 		T(more_than_a_batch_goes_at_once),
 		T(old_turns_go_with_their_messages_and_are_not_counted),
+		T(only_conversations_that_ended_are_pruned_by_their_own_time),
+		T(files_go_from_finished_turns_only),
+		T(usage_and_what_was_delivered_have_times_of_their_own),
+		T(much_goes_in_several_goes),
 		T(an_audit_row_holds_no_secret_once_its_call_is_over),
 	};
 
