@@ -10,6 +10,9 @@
 
 /* ?1 the oldest time that stays, ?2 the most rows of one batch. */
 #define UNFINISHED "('ready', 'running', 'parked')"
+/* A turn that goes on finds its conversation as it was. */
+#define IDLE(session)                                                                          \
+	session " NOT IN (SELECT session_id FROM turns WHERE state IN " UNFINISHED ")"
 #define OLD_CALLS                                                                              \
 	"SELECT id FROM tool_calls WHERE created_at_ms < ?1 AND turn_id NOT IN "               \
 	"(SELECT id FROM turns WHERE state IN " UNFINISHED ") AND NOT (turn_id = '' AND "      \
@@ -19,12 +22,12 @@
 	"('pending', 'approved') LIMIT ?2"
 #define OLD_TURNS                                                                              \
 	"SELECT id FROM turns WHERE finished_at_ms < ?1 AND state NOT IN " UNFINISHED          \
-	" ORDER BY finished_at_ms, id LIMIT ?2"
+	" AND " IDLE("session_id") " ORDER BY finished_at_ms, id LIMIT ?2"
 /* Of conversations that /new has ended. */
 #define ENDED_TURNS                                                                            \
 	"SELECT t.id FROM turns t JOIN sessions s ON s.id = t.session_id "                     \
 	"WHERE t.finished_at_ms < ?1 AND t.epoch < s.epoch AND t.state NOT IN " UNFINISHED     \
-	" ORDER BY t.finished_at_ms, t.id LIMIT ?2"
+	" AND " IDLE("t.session_id") " ORDER BY t.finished_at_ms, t.id LIMIT ?2"
 #define OLD_FILES                                                                              \
 	"SELECT f.id FROM attachments f JOIN inbox i ON i.id = f.inbox_id "                    \
 	"WHERE f.created_at_ms < ?1 AND i.state IN ('done', 'dropped') AND NOT EXISTS "        \

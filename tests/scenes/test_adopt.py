@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -80,6 +81,49 @@ def test_an_ai_gantry_deployment_goes_on_talking(gantry, model, schema):
         assert want.replace('"', "") in json.dumps(said[0]).replace('"', "").replace(": ", ":"), said
     assert "water the plants" in gantry.run("cron", "list").out
     assert [r["n"] for r in gantry.sql("SELECT count(*) n FROM memory_grams")] == [4]
+
+
+@pytest.mark.parametrize("user", [False, pytest.param(True, marks=as_user)])
+def test_an_ai_gantry_bot_goes_on_in_its_chat_and_keeps_its_schedule(gantry, model, bot, user):
+    foreign.ai_gantry(gantry.db_path, chat=ALLOWED)
+    due = time.strftime("%Y-%m-%dT%H:%M:%S.000000000Z", time.gmtime(time.time() - 60))
+    foreign.fill(gantry.db_path, "cron_job",
+                 foreign.job(9, "ask about the harbour", "once", due, next_run_at=due, user_id=str(ALLOWED),
+                             session_id="telegram:%d:%d" % (ALLOWED, ALLOWED), chat_id=str(ALLOWED)))
+    if user:
+        reachable(gantry.dir)
+        own(gantry.data)
+        gantry.prefix = AS_USER
+
+    def answer(q):
+        text = q.messages[-1]["content"]
+        return "How was the harbour?" if "ask about the harbour" in text else "As before: heron."
+    model.answer(answer)
+    model.answer(answer)
+    d = bot.run()
+    bot.wait_text("How was the harbour")
+    bot.say("what was the code word?")
+    bot.wait_text("As before: heron")
+    asked = model.last.messages
+    assert "Lisbon" in asked[0]["content"] and "zephyr door" in asked[0]["content"]
+    assert [m["content"] for m in asked[1:3]] == ["What is the code word?", "The code word is heron."]
+    bot.stop_gantry(d)
+
+
+def test_what_the_old_program_had_not_moved_from_its_log_comes_along(gantry):
+    """It was killed: the newest rows are in the write-ahead log."""
+    live = foreign.ai_gantry(gantry.dir / "live.db")
+    con = sqlite3.connect(live)
+    con.execute("PRAGMA wal_autocheckpoint = 0")
+    con.execute("INSERT INTO memory (kind, subject, content, source, created_at, updated_at) "
+                "VALUES ('fact', 'late', 'said at the last moment', 'chat', ?1, ?1)", [foreign.AT])
+    con.commit()
+    shutil.copy(live, gantry.db_path)
+    shutil.copy(str(live) + "-wal", str(gantry.db_path) + "-wal")
+    con.close()
+    assert report(gantry, "--dry-run")["memories"]["taken"] == 5
+    assert report(gantry)["memories"]["taken"] == 5
+    assert "last moment" in gantry.run("memory", "list").out
 
 
 @as_user

@@ -128,6 +128,21 @@ static void only_conversations_that_ended_are_pruned_by_their_own_time(void **st
 					 "= t.session_id WHERE s.address = '2'"));
 }
 
+static void a_conversation_with_an_unfinished_turn_stays_as_it_is(void **state)
+{
+	struct world *w = *state;
+
+	world_turn(w, "1", "a", 1);
+	(void)world_add(w, "1", "b");
+	struct turn t = world_claim(w);
+	world_sql(w, "UPDATE turns SET finished_at_ms = " OLD " WHERE state = 'done'");
+	retain(w, 0, 10);
+	assert_int_equal(2, count(w, "turns"));
+	world_finish(w, &t);
+	retain(w, 0, 10);
+	assert_int_equal(1, count(w, "turns"));
+}
+
 static void files_go_from_finished_turns_only(void **state)
 {
 	struct world *w = *state;
@@ -224,6 +239,7 @@ int main(void)
 		T(more_than_a_batch_goes_at_once),
 		T(old_turns_go_with_their_messages_and_are_not_counted),
 		T(only_conversations_that_ended_are_pruned_by_their_own_time),
+		T(a_conversation_with_an_unfinished_turn_stays_as_it_is),
 		T(files_go_from_finished_turns_only),
 		T(usage_and_what_was_delivered_have_times_of_their_own),
 		T(much_goes_in_several_goes),

@@ -142,25 +142,25 @@ def job(id, prompt, kind, expr, **more):
             "user_id": "100", "chat_id": "100", "created_at": AT, "updated_at": AT, **more}
 
 
-def ai_gantry(path, schema="0.1.x"):
+def ai_gantry(path, schema="0.1.x", chat=100):
     """A deployment of ai-gantry: two people in a group, a chat, the REPL, memories, schedules."""
-    later = schema == "0.1.x"
+    later, me = schema == "0.1.x", "telegram:%d:%d" % (chat, chat)
     database(path, AI_SESSIONS,
              AI_MEMORY % (", consolidate_attempts integer NOT NULL DEFAULT 0" if later else ""),
              AI_REST, AI_LATER if later else "")
     fill(path, "session", *({"id": i, "summary": s, "updated_at": AT} for i, s in (
-        ("telegram:100:100", "They planned a trip to Lisbon."), ("telegram:-200:100", ""),
-        ("telegram:-200:101", ""), ("telegram:100:100:7", ""), ("stdio", ""),
+        (me, "They planned a trip to Lisbon."), ("telegram:-200:100", ""),
+        ("telegram:-200:101", ""), (me + ":7", ""), ("stdio", ""),
         ("slack:C01:U02:1.5", ""))))
     fill(path, "session_message",
-         message("telegram:100:100", "assistant", "and that was the end of it"),
-         message("telegram:100:100", "user", "What is the code word?"),
-         message("telegram:100:100", "assistant", "The code word is heron."),
+         message(me, "assistant", "and that was the end of it"),
+         message(me, "user", "What is the code word?"),
+         message(me, "assistant", "The code word is heron."),
          message("telegram:-200:100", "user", "first in the group"),
          message("telegram:-200:101", "user", "second in the group"),
          message("telegram:-200:100", "assistant", "an answer to both"),
-         message("telegram:100:100:7", "user", "in a thread"),
-         message("telegram:100:100:7", "assistant", "yes, in a thread"),
+         message(me + ":7", "user", "in a thread"),
+         message(me + ":7", "assistant", "yes, in a thread"),
          message("stdio", "user", "hello there, says the terminal"),
          message("stdio", "assistant", "and hello from ai-gantry"),
          message("stdio", "user", "[cron]\n\nreport"),
@@ -174,14 +174,14 @@ def ai_gantry(path, schema="0.1.x"):
                 expires_at="2099-08-21T12:00:00Z"))
     fill(path, "heartbeat", {"id": 1, "updated_at": AT, "version": "v0.0.5"})
     fill(path, "cron_job",
-         job(1, "water the plants", "daily", "17:00"),
+         job(1, "water the plants", "daily", "17:00", session_id=me, chat_id=str(chat)),
          job(2, "stretch", "every", "1h30m0s", session_id="telegram:-200:100", chat_id="-200"),
-         job(7, "call the bank", "once", "2099-01-01T17:00:00Z", running=1),
+         job(7, "call the bank", "once", "2099-01-01T17:00:00Z", running=1, session_id=me, chat_id=str(chat)),
          job(8, "over and done", "once", "2026-07-22T12:00:00Z", enabled=0, last_run_at=AT))
     if later:
         fill(path, "watch", {
             "id": 1, "tool": "feed__list", "args": '{"n": 3}', "label": "news", "interval_seconds": 900,
-            "next_run_at": AT, "session_id": "telegram:100:100", "user_id": "100", "chat_id": "100",
+            "next_run_at": AT, "session_id": me, "user_id": str(chat), "chat_id": str(chat),
             "seen_ids": '["a", "b"]', "created_at": AT, "updated_at": AT})
     return path
 
