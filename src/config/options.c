@@ -116,7 +116,7 @@ const struct option options[] = {
 	  .help = "Earlier messages in the prompt." },
 	{ "agent.max_history_tokens", "HISTORY_MAX_TOKENS", OPT_INT, OPT_RELOAD, CONFIG_MODEL,
 	  DEF("128000"), RANGE(1, 100000000), AT(limits.history_max_tokens),
-	  .help = "Estimated tokens of earlier messages in the prompt." },
+	  .help = "Estimated tokens of a whole request to the model." },
 	{ "agent.workspace", NULL, OPT_PATH, .need = CONFIG_MODEL, AT(agent.workspace),
 	  .help = "Where the agent keeps its files. Env mode: `workspace` in the data "
 		  "directory; file mode: `~/gantry-workspace`, or `~/mtclaw-workspace` for a "

@@ -1,0 +1,82 @@
+"""The documents: their links lead somewhere, their commands exist, their tables are the program's."""
+
+import re
+import unicodedata
+
+import pytest
+import yaml
+
+from harness.fixtures import TREE
+
+PAGES = sorted(p for p in [*TREE.glob("*.md"), *TREE.glob("docs/*.md"), *TREE.glob("examples/**/*.md"), *TREE.glob("packaging/**/*.md")]
+               if "persona" not in str(p.parent.name))
+COMPOSED = sorted([*TREE.glob("examples/*/compose.yml"), TREE / "packaging" / "compose.yml"])
+
+
+def name(path):
+    return str(path.relative_to(TREE))
+
+
+def without_blocks(text):
+    return re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M)
+
+
+def anchors(page):
+    """The names that a forge gives to the headings of a page."""
+    for heading in re.findall(r"^#+ (.+)$", without_blocks(page.read_text()), re.M):
+        kept = "".join(c for c in heading.lower() if c in " -_" or unicodedata.category(c)[0] in "LN")
+        yield kept.strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_of_a_page_leads_somewhere(page):
+    for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", without_blocks(page.read_text())):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in list(anchors(target)), link
+
+
+def test_every_page_is_linked_from_the_first_one_or_its_index():
+    first = "".join(p.read_text() for p in (TREE / "README.md", TREE / "docs" / "README.md") if p.exists())
+    for page in TREE.glob("docs/*.md"):
+        assert page.name == "README.md" or page.name in first, page.name
+
+
+def test_every_command_and_target_that_a_page_names_exists(gantry):
+    commands = set(re.findall(r"^  ([a-z]+) ", gantry.run("--help").out, re.M)) | {"help"}
+    targets = set(re.findall(r"^([a-z][a-z-]*)(?= .*:|:)", (TREE / "Makefile").read_text(), re.M))
+    targets |= {t for line in re.findall(r"^\.PHONY: (.*)$", (TREE / "Makefile").read_text(), re.M) for t in line.split()}
+    for page in PAGES:
+        text = page.read_text()
+        for command in re.findall(r"(?:`|^ {4}|^(?:[A-Z_]+=\S+ )+|\$ )gantry ([a-z]+)\b(?! runs)", text, re.M):
+            assert command in commands, "%s: gantry %s" % (name(page), command)
+        for target in re.findall(r"`(?:FUZZ_SECONDS=\d+ )?make ([a-z][a-z-]*)", text):
+            assert target in targets, "%s: make %s" % (name(page), target)
+
+
+def test_every_command_stands_in_the_first_page(gantry):
+    text = (TREE / "README.md").read_text()
+    table = text[text.index("## Commands"):text.index("## Configuration")]
+    for command in re.findall(r"^  ([a-z]+) ", gantry.run("--help").out, re.M):
+        assert re.search(r"[`,] ?`?(gantry )?%s\b" % command, table), command
+
+
+@pytest.mark.parametrize("path", COMPOSED, ids=name)
+def test_a_compose_file_builds_the_image_it_runs(path):
+    # packaging/compose.yml is used with the tree as its project directory, as it says.
+    base = TREE if "--project-directory ." in path.read_text() else path.parent
+    for service in yaml.safe_load(path.read_text())["services"].values():
+        context = base / service["build"]["context"]
+        assert context.resolve() == TREE and (context / service["build"]["dockerfile"]).is_file()
+
+
+def test_the_env_file_of_a_checkout_says_nothing_of_a_container():
+    """It is made for `make run`: its paths and its channel would be those of the container, too."""
+    said = set(re.findall(r'^\s*"((?:\w+_DIR|MCP_MANIFEST|CHANNEL))=', (TREE / "src" / "cli" / "templates.c").read_text(), re.M))
+    service = yaml.safe_load((TREE / "packaging" / "compose.yml").read_text())["services"]["gantry"]
+    assert said == {"PERSONA_DIR", "DATA_DIR", "MCP_MANIFEST", "CHANNEL"}
+    inside = [v.split(":")[1] for v in service["volumes"]]
+    for variable in said - {"CHANNEL"}:
+        assert service["environment"][variable] in inside
+    assert service["environment"]["CHANNEL"] == "telegram"
