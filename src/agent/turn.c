@@ -127,7 +127,11 @@ static int prepare(struct run *r, struct err *e)
 	tools_snapshot(ag->opt.tools, r->a, &r->set);
 	if ((rc = run_publish(r, e)) < 0)
 		return rc;
-	if ((rc = recall_from_server(r, e)) < 0 || (rc = load_past(r, &r->t->session, e)) < 0)
+	/* What somebody deleted by hand left the summary after the claim had read it. */
+	struct session now = r->t->session;
+	if (now.summary.n && (rc = store_session_get(ag->opt.store, now.id, r->a, &now, e)) < 0)
+		return rc;
+	if ((rc = recall_from_server(r, e)) < 0 || (rc = load_past(r, &now, e)) < 0)
 		return rc;
 	r->issuer = model_issuer(ag->opt.model);
 	rc = store_quirks_get(ag->opt.store, r->issuer, &r->quirks.flags,

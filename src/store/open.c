@@ -310,8 +310,7 @@ int store_check(struct store *s, void (*moves)(void *arg), void *arg, const stru
 	sqlite3_progress_handler(r.db->h, 0, NULL, NULL);
 	r.db->doomed = OK;
 	/* It holds pages of the whole file: better none than this one in the pool. */
-	(void)!db_run(r.db, "COMMIT", DB_NO_ARGS, NULL, NULL);
-	db_drop(&r.db);
+	reader_drop(&r);
 	if (cancel_reason(c) != CANCEL_NONE)
 		return cancel_check(c, e);
 	if (rc < 0)

@@ -55,7 +55,8 @@ static struct db *take(struct readers *r)
 	struct db *db;
 
 	(void)pthread_mutex_lock(&r->lock);
-	for (int tries = 0; !(db = pop(r)) && r->out_n >= OUT_MAX && tries < BACK_TRIES;) {
+	int tries = store_writing() ? BACK_TRIES : 0;
+	while (!(db = pop(r)) && r->out_n >= OUT_MAX && tries < BACK_TRIES) {
 		r->waiting_n++;
 		(void)pthread_mutex_unlock(&r->lock);
 		int64_t until = clock_mono_ms() + BACK_MS;
@@ -184,6 +185,15 @@ void reader_end(struct reader *r)
 	(void)!db_run(r->db, "COMMIT", DB_NO_ARGS, NULL, NULL);
 	give(r->s->readers, r->db);
 	r->db = NULL;
+}
+
+void reader_drop(struct reader *r)
+{
+	if (!r->db)
+		return;
+	(void)!db_run(r->db, "COMMIT", DB_NO_ARGS, NULL, NULL);
+	db_drop(&r->db);
+	give(r->s->readers, NULL);
 }
 
 int list_read(struct store *s, const struct list_of *q, struct arena *a, void **out, size_t *n,

@@ -239,6 +239,21 @@ static void what_is_forgotten_while_a_turn_is_put_down_is_not_in_its_next_reques
 	aw_has(aw_request(k, 0), "lake: is deep"); /* the rest is there */
 }
 
+static void what_a_foreign_shell_deletes_is_not_in_the_next_request(void **state)
+{
+	struct agent_world *k = *state;
+
+	(void)remember(k, "fact", "safe", "the code is zanzibar", "chat");
+	aw_says(k, "t:ok");
+	aw_says(k, "t:ok");
+	turn(k, "hi");
+	world_sql(k->w, "UPDATE sessions SET summary = 'They like tea. The code is zanzibar.'");
+	world_sql(k->w, "DELETE FROM memory WHERE subject = 'safe'");
+	turn(k, "and now?");
+	aw_has(aw_request(k, 1), "They like tea.");
+	aw_lacks(aw_request(k, 1), "zanzibar");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, agent_world_teardown)
 
 int main(void)
@@ -253,6 +268,7 @@ int main(void)
 		TEST(a_forgotten_row_is_in_no_later_request),
 		TEST(what_a_tool_forgets_is_not_in_the_request_after_it),
 		TEST(what_is_forgotten_while_a_turn_is_put_down_is_not_in_its_next_request),
+		TEST(what_a_foreign_shell_deletes_is_not_in_the_next_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
