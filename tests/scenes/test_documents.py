@@ -80,3 +80,46 @@ def test_the_env_file_of_a_checkout_says_nothing_of_a_container():
     for variable in said - {"CHANNEL"}:
         assert service["environment"][variable] in inside
     assert service["environment"]["CHANNEL"] == "telegram"
+
+
+def rows(page, heading):
+    """The first cells of the table whose head begins so: the words in backquotes."""
+    table = page.read_text().split("\n| %s |" % heading)[1].split("\n\n")[0]
+    return [re.findall(r"`([^`]+)`", line.split(" | ")[0]) for line in table.splitlines()[2:]]
+
+
+def source(path, begin):
+    """A table in the source, up to its closing brace."""
+    text = (TREE / "src" / path).read_text()
+    return text[text.index(begin):].split("\n};")[0].split("\n}")[0]
+
+
+def test_the_page_of_the_manifest_has_every_key_that_is_read():
+    page = TREE / "docs" / "mcp.md"
+    read = re.findall(r'^\t\{ "(\w+)", ', source("mcp/manifest.c", "} keys[] = {").replace("} keys", "keys", 1), re.M)
+    assert len(read) > 15 and sorted(sum(rows(page, "key"), [])) == sorted(read)
+    box = re.findall(r'str_eq\(c->key, S\("(\w+)"\)\)', source("mcp/manifest.c", "static int read_box("))
+    assert len(box) > 4 and sorted(sum(rows(page, "key of `sandbox`"), [])) == sorted(box)
+
+
+def test_the_examples_of_the_page_of_the_manifest_are_taken(gantry):
+    text = (TREE / "docs" / "mcp.md").read_text()
+    for kind, block in re.findall(r"^```(toml|json)\n(.*?)^```", text, re.S | re.M):
+        at = gantry.dir / ("manifest." + kind)
+        at.write_text(block.replace('"npx"', '"/nowhere/npx"'))
+        r = gantry.run("tools", "list", MCP_MANIFEST=at, code=1)
+        assert "files" in r.out + r.err and "/nowhere/npx" in r.out + r.err
+        assert "unknown" not in r.err and "should be" not in r.err
+
+
+def test_the_page_of_chat_words_has_each_of_them(gantry, model):
+    table = source("agent/slash.c", "} table[] = {").replace("} table", "table", 1)
+    there = re.findall(r'^\t\{ "(\w+)", ', table, re.M)
+    page = TREE / "docs" / "chat.md"
+    told = [w.split()[0].lstrip("/") for w in sum(rows(page, "word"), [])]
+    assert len(there) > 12 and sorted(told) == sorted(there)
+    for word in re.findall(r'str_ieq\(line, S\("(/\w+)"\)\)', (TREE / "src" / "chan" / "lines.c").read_text()):
+        assert "`%s`" % word in page.read_text()
+    first = (TREE / "README.md").read_text()
+    for word in there:
+        assert re.search(r"[` \n]/%s[` \n]" % word, first), word
