@@ -230,16 +230,16 @@ check-reproducible: deps-static $(if $(native),,deps-cross) ## two builds in dif
 .PHONY: dist dist-one check-packaging release
 DIST ?= build/dist
 ARCHS ?= amd64 arm64
-dist: deps-static ## tarballs and .deb of the static program for ARCHS, with checksums and SBOM, in build/dist
+dist: deps-static docs ## tarballs and .deb of the static program for ARCHS, with checksums and SBOM, in build/dist
 	@rm -rf $(DIST)
 	@for arch in $(ARCHS); do $(MAKE) --no-print-directory dist-one ARCH=$$arch || exit 1; done
 	@cd $(DIST) && sha256sum * >SHA256SUMS.part && mv SHA256SUMS.part SHA256SUMS && cat SHA256SUMS
 
-dist-one: static
+dist-one: static docs
 	@scripts/dist $(ARCH) build/static$(if $(native),,-$(ARCH))/gantry $(DIST)
 	@scripts/sbom $(ARCH) >$(DIST)/gantry-$(version)-linux-$(ARCH).spdx.json
 
-check-packaging: deps-dev static ## units, package, image and release, as far as one machine can show them
+check-packaging: deps-dev static docs ## units, package, image and release, as far as one machine can show them
 	@GANTRY_STATIC=build/static/gantry $(PYTEST) $(PYTEST_ARGS) tests/packaging
 
 release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
@@ -303,7 +303,7 @@ ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short 
 
 # --- using -------------------------------------------------------------------------------
 
-.PHONY: run init example-pa install deps install-hooks clean help
+.PHONY: run init example-pa docs install deps install-hooks clean help
 
 run: deps-run build ## build and open a terminal chat
 	@scripts/run
@@ -314,8 +314,18 @@ init: build ## seed ./deploy and .env.example
 example-pa: ## seed examples/personal-assistant: persona and .env
 	@scripts/example-pa
 
-install: build ## copy the program to DESTDIR/PREFIX/bin
+docs: deps-run build ## manual pages and completions, from the program's own help: build/man, build/completions
+	@scripts/manuals $(OUT)/gantry build
+
+share = $(DESTDIR)$(PREFIX)/share
+install: build docs ## program, manual pages and completions, below DESTDIR/PREFIX
 	install -D -m 755 $(OUT)/gantry $(DESTDIR)$(PREFIX)/bin/gantry
+	install -d $(share)/man/man1 $(share)/man/man5
+	install -m 644 build/man/*.1 $(share)/man/man1
+	install -m 644 build/man/*.5 $(share)/man/man5
+	install -D -m 644 build/completions/gantry.bash $(share)/bash-completion/completions/gantry
+	install -D -m 644 build/completions/_gantry $(share)/zsh/site-functions/_gantry
+	install -D -m 644 build/completions/gantry.fish $(share)/fish/vendor_completions.d/gantry.fish
 
 deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
 
