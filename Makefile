@@ -303,7 +303,7 @@ ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short 
 
 # --- using -------------------------------------------------------------------------------
 
-.PHONY: run init example-pa docs install deps install-hooks clean help
+.PHONY: run init example-pa docs picture install deps install-hooks clean help
 
 run: deps-run build ## build and open a terminal chat
 	@scripts/run
@@ -316,6 +316,9 @@ example-pa: ## seed examples/personal-assistant: persona and .env
 
 docs: deps-run build ## manual pages and completions, from the program's own help: build/man, build/completions
 	@scripts/manuals $(OUT)/gantry build
+
+picture: deps-run build ## the terminal of the first page, docs/terminal.svg, from a real run
+	@scripts/picture $(OUT)/gantry docs/terminal.svg
 
 share = $(DESTDIR)$(PREFIX)/share
 install: build docs ## program, manual pages and completions, below DESTDIR/PREFIX

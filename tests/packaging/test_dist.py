@@ -173,3 +173,12 @@ def test_install_start_upgrade_remove_purge(machine):
     machine("dpkg --purge gantry")
     assert not (root / "etc/gantry").exists() and not (root / "var/lib/gantry").exists()
     assert "gantry" in machine("id -nu gantry")
+
+
+def test_the_package_holds_a_page_for_each_command_and_completions(packed, static):
+    commands = re.findall(r"^  ([a-z]+) ", run(static, "--help"), re.M)
+    held = run("dpkg-deb", "--contents", deb(packed))
+    for name in ["man1/gantry.1.gz", "man5/gantry.yaml.5.gz", *("man1/gantry-%s.1.gz" % c for c in commands)]:
+        assert "./usr/share/man/%s\n" % name in held
+    for name in "bash-completion/completions/gantry", "zsh/vendor-completions/_gantry", "fish/vendor_completions.d/gantry.fish":
+        assert "./usr/share/%s\n" % name in held

@@ -1,12 +1,15 @@
 """The documents: their links lead somewhere, their commands exist, their tables are the program's."""
 
 import re
+import subprocess
 import unicodedata
+import xml.etree.ElementTree as xml
 
 import pytest
 import yaml
 
-from harness.fixtures import TREE
+from harness.fixtures import TREE, binary
+from harness.watch import limit
 
 PAGES = sorted(p for p in [*TREE.glob("*.md"), *TREE.glob("docs/*.md"), *TREE.glob("examples/**/*.md"), *TREE.glob("packaging/**/*.md")]
                if "persona" not in str(p.parent.name))
@@ -123,3 +126,14 @@ def test_the_page_of_chat_words_has_each_of_them(gantry, model):
     first = (TREE / "README.md").read_text()
     for word in there:
         assert re.search(r"[` \n]/%s[` \n]" % word, first), word
+
+
+def test_the_picture_of_the_first_page_is_what_a_run_shows_now(gantry, tmp_path):
+    made = tmp_path / "terminal.svg"
+    subprocess.run([TREE / "scripts" / "picture", binary(), made], check=True, timeout=limit(60))
+
+    def lines(path):
+        texts = [t.text for t in xml.parse(path).iter("{http://www.w3.org/2000/svg}tspan")]
+        return [re.sub(r"gantry \d+\.\d+\.\d+\S*,", "gantry VERSION,", t) for t in texts]
+    assert lines(made) == lines(TREE / "docs" / "terminal.svg")
+    assert "buy oat milk" in lines(made)
