@@ -301,7 +301,8 @@ static void *clock_main(void *arg)
 		int64_t next = clock_mono_ms() + HEARTBEAT_MS;
 		int64_t over_at = INT64_MAX, due_at = INT64_MAX;
 		int rc = OK;
-		beat(d);
+		if (beats)
+			beat(d);
 		if (beats == 0) {
 			/* What is due does not wait for a file that may be large. */
 			rc = schedules(d, &jobs, &due_at, &e);
@@ -557,8 +558,11 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		return rc;
 	if (g->cfg->cron.enabled)
 		rc = jobs_sync(g->store, &g->cfg->cron, &g->root, e);
-	if (rc == OK)
+	if (rc == OK) {
+		/* Whoever looks from outside finds that it moves as soon as it is ready. */
+		beat(&d);
 		rc = start_threads(&d, &up, e);
+	}
 	if (rc == OK) {
 		feed_ready(&d.feed, opt->channel->name);
 		log_info("ready", "channel=%s workers=%zu", opt->channel->name, d.workers_n);

@@ -37,6 +37,7 @@ KILLS = size("GANTRY_TG_KILLS", 300, 20)
 EACH = size("GANTRY_TG_EACH", 20, 1)
 FLOOD = size("GANTRY_TG_FLOOD", 10000, 300)
 DAY = size("GANTRY_TG_DAY", 300, 100)
+DATABASE_FDS = 12   # two each for the writer, three readers and one that was in need; log index, lock
 
 GROUP, FORUM = -1001132277055, -1001557912345
 PLACES = [(ALLOWED, None), (GROUP, None), (FORUM, 42)]
@@ -329,7 +330,17 @@ def rss_kib(proc):
 
 
 def fds(proc):
-    return len(os.listdir("/proc/%d/fd" % proc.pid))
+    """(descriptors, those of the database).  SQLite keeps one of its files for each connection there
+    ever was at a time, of which there are a few at most; all others have to go again."""
+    mine = db = 0
+    for fd in os.listdir("/proc/%d/fd" % proc.pid):
+        try:
+            to = os.readlink("/proc/%d/fd/%s" % (proc.pid, fd))
+        except OSError:
+            continue
+        db += "/gantry.db" in to
+        mine += "/gantry.db" not in to
+    return mine, db
 
 
 class Peak(threading.Thread):
@@ -451,7 +462,7 @@ class Day:
     def look(self):
         self.rest()
         kids = [p for p, s in descendants(self.proc.pid).items() if s[1] != "Z"]
-        return own_kib(self.proc), fds(self.proc), len(kids), rss_kib(self.proc)
+        return (own_kib(self.proc), *fds(self.proc), len(kids), rss_kib(self.proc))
 
     def measure(self):
         """The least of some looks.  What is kept stays in all of them; a connection to the database
@@ -489,7 +500,8 @@ def test_a_day_with_faults_leaves_nothing_behind(bot, gantry, model, mcp, figure
             first = day.measure()
     last = day.measure()
     day.message(DAY + 1, False)
-    figures("a day of %d messages: after a tenth %s, at the end %s (KiB of its own, descriptors, children, "
-            "KiB with shares of libraries)" % (DAY, first, last))
-    assert last[1] <= first[1] and last[2] <= first[2], (first, last)
+    figures("a day of %d messages: after a tenth %s, at the end %s (KiB of its own, descriptors, those of "
+            "the database, children, KiB with shares of libraries)" % (DAY, first, last))
+    assert last[1] <= first[1] and last[3] <= first[3], (first, last)
+    assert last[2] <= DATABASE_FDS, (first, last)
     assert SLOW != 1 or last[0] <= first[0] * 1.05, (first, last)
