@@ -230,15 +230,18 @@ static void lying(struct buf *b, struct arena *a, const struct chart *c)
 	buf_add(b, S("</svg>\n"));
 }
 
-static void legend(struct buf *b, const struct chart *c)
+static void legend(struct buf *b, struct arena *a, const struct chart *c)
 {
 	buf_add(b, S("<ul class=\"legend\">"));
-	for (size_t s = 0; s < c->series_n; s++)
+	for (size_t s = 0; s < c->series_n; s++) {
 		buf_fmt(b,
 			"<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
 			"class=\"f%d\" "
-			"width=\"10\" height=\"10\"/></svg>%s</li>",
-			c->colours[s], c->series[s]);
+			"width=\"10\" height=\"10\"/></svg>",
+			c->colours[s]);
+		page_text(b, a, str_of(c->series[s]));
+		buf_add(b, S("</li>"));
+	}
 	buf_add(b, S("</ul>\n"));
 }
 
@@ -272,7 +275,7 @@ void chart_write(struct buf *b, struct arena *a, const struct chart *c)
 	else
 		upright(b, a, c);
 	if (c->series_n > 1)
-		legend(b, c);
+		legend(b, a, c);
 	if (c->note)
 		buf_fmt(b, "<p class=\"quiet\">%s</p>\n", c->note);
 	table(b, a, c);

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "config/value.h"
+#include "config/find.h"
 #include "os/log.h"
+#include "os/path.h"
 #include "text/json.h"
 #include "text/text.h"
 
@@ -50,6 +52,38 @@ void cli_print(struct cli *cli, str text)
 	str safe = text_visible(cli->a, text, false);
 
 	(void)fwrite(safe.p, 1, safe.n, stdout);
+}
+
+int cli_answer(struct cli *cli, struct buf *b, bool json)
+{
+	if (b->full)
+		return cli_fail("the answer is over %zu bytes; ask for less of it", b->max);
+	if (json)
+		(void)fwrite(b->p, 1, b->n, stdout);
+	else
+		cli_print(cli, buf_str(b));
+	return EXIT_OK;
+}
+
+static bool runs(struct arena *a, str path)
+{
+	return path_kind(arena_cstr(a, path), NULL) == PATH_FILE &&
+	       access(arena_cstr(a, path), X_OK) == 0;
+}
+
+str cli_which(const struct env *env, struct arena *a, str name)
+{
+	str path = env_get(env, "PATH");
+
+	if (str_has(name, S("/")))
+		return runs(a, name) ? name : S("");
+	while (path.n) {
+		str dir = str_cut(&path, ':');
+		str file = arena_fmt(a, "%.*s/%.*s", STRF(dir), STRF(name));
+		if (dir.n && runs(a, file))
+			return file;
+	}
+	return S("");
 }
 
 /* --- options ------------------------------------------------------------------------ */
@@ -102,9 +136,45 @@ bool cli_value(struct cli *cli, const char *name, const char **value, bool *bad)
 	return found && !*bad;
 }
 
+/* The word behind the command's name in a form of its usage; "" when none has to stand there. */
+static str word_of_form(const struct cli *cli, str form)
+{
+	str name = str_of(cli->cmd->name);
+	size_t at = str_find(form, name);
+	str rest = at == SIZE_MAX ? S("") : str_trim(str_sub(form, at + name.n, form.n));
+	str word = str_cut(&rest, ' ');
+
+	return word.n && word.p[0] >= 'a' && word.p[0] <= 'z' ? word : S("");
+}
+
+static int missing(const struct cli *cli)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str usage = str_of(cli->cmd->usage), first = str_cut(&usage, '\n'), form = first;
+	str said = cli->argc ? str_of(cli->argv[0]) : S("");
+	struct buf b = buf_in(&a, 256);
+	str last = S("");
+	size_t n = 0;
+
+	for (; form.n; form = str_cut(&usage, '\n')) {
+		str word = word_of_form(cli, form);
+		if (said.n && str_eq(word, said))
+			return cli_misuse(cli, "something is missing, %.*s",
+					  STRF(str_trim(form)));
+		if (!word.n || str_eq(word, last))
+			continue;
+		for (last = word; word.n; n++) {
+			buf_add(&b, n ? S(", ") : S(""));
+			buf_add(&b, str_cut(&word, '|'));
+		}
+	}
+	if (n > 1)
+		return cli_misuse(cli, "say one of %.*s", STRF(buf_str(&b)));
+	return cli_misuse(cli, "something is missing, %.*s", STRF(first));
+}
+
 int cli_rest(struct cli *cli, int min, int max)
 {
-	str usage = str_of(cli->cmd->usage), form = str_cut(&usage, '\n');
 	int i = 0;
 
 	for (; i < cli->argc && strcmp(cli->argv[i], "--") != 0; i++)
@@ -113,7 +183,7 @@ int cli_rest(struct cli *cli, int min, int max)
 	if (i < cli->argc)
 		take_out(cli, i, 1);
 	if (cli->argc < min)
-		return cli_misuse(cli, "something is missing, %.*s", STRF(form));
+		return missing(cli);
 	if (cli->argc > max)
 		return cli_misuse(cli, "%s is one argument too many", cli->argv[max]);
 	return EXIT_OK;
@@ -235,6 +305,18 @@ struct config_opt cli_config_opt(const struct cli *cli, unsigned need)
 	};
 }
 
+bool cli_unset(const struct cli *cli)
+{
+	static const char *const names[] = { "LLM_BASE_URL", "LLM_MODEL", "LLM_API_KEY" };
+	struct config_place place;
+
+	config_find(&place, cli->a, cli->config_path, &cli->env);
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (env_get(&cli->env, names[i]).n)
+			return false;
+	return !place.path.n;
+}
+
 int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out)
 {
 	struct config_opt opt = cli_config_opt(cli, need);
@@ -245,7 +327,7 @@ int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out)
 
 	if (rc < 0 && problems.n) {
 		cli_problems(problems.text);
-		return EXIT_FAILED;
+		return cli_unset(cli) ? cli_fail("%s", CLI_SET_UP) : EXIT_FAILED;
 	}
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
@@ -325,10 +407,22 @@ static const struct cmd *find(const struct cmd *const *cmds, size_t n, const cha
 static int unknown(const struct cli *cli, const struct cmd *const *cmds, size_t n,
 		   const char *name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (value_distance(str_of(cmds[i]->name), str_of(name)) <= 2)
-			return cli_misuse(cli, "there is no command %s; did you mean %s?", name,
-					  cmds[i]->name);
+	const struct cmd *best = NULL;
+	size_t nearest = 3;
+
+	/* The beginning of one, else the nearest. */
+	for (size_t i = 0; i < n && nearest && *name; i++) {
+		size_t d = str_starts(str_of(cmds[i]->name), str_of(name))
+				   ? 0
+				   : value_distance(str_of(cmds[i]->name), str_of(name));
+		if (d >= nearest)
+			continue;
+		nearest = d;
+		best = cmds[i];
+	}
+	if (best)
+		return cli_misuse(cli, "there is no command %s; did you mean %s?", name,
+				  best->name);
 	return cli_misuse(cli, "there is no command %s", name);
 }
 
@@ -374,7 +468,10 @@ int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc,
 		help(cmds, n);
 		return finish(EXIT_OK);
 	}
-	if (cli->argc && cli->argv[0][0] != '-') {
+	if (cli->argc && strcmp(cli->argv[0], "--version") == 0) {
+		name = "version";
+		take_out(cli, 0, 1);
+	} else if (cli->argc && cli->argv[0][0] != '-') {
 		name = cli->argv[0];
 		take_out(cli, 0, 1);
 	} else if (cli->argc) {

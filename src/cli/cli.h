@@ -50,6 +50,11 @@ int cli_rest(struct cli *cli, int min, int max); /* EXIT_OK or EXIT_USAGE */
  * *out (config_free is the caller's), else the exit code. quiet: warnings of the log only. */
 int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out);
 
+/* Is nothing set up at all: no file, and none of the variables of the model?  CLI_SET_UP then says
+ * what to do. */
+bool cli_unset(const struct cli *cli);
+#define CLI_SET_UP "gantry onboard sets this up"
+
 /* Load it for looking only (config_opt.inspect), and hide its secrets: errors of the program go
  * to the log on stderr, and no log file is made.  As config_load(). */
 int cli_inspect(struct cli *cli, unsigned need, struct config **out,
@@ -57,6 +62,13 @@ int cli_inspect(struct cli *cli, unsigned need, struct config **out,
 
 /* Foreign text made visible, to stdout. */
 void cli_print(struct cli *cli, str text);
+
+/* The whole of an answer, as JSON as it is: EXIT_OK, or EXIT_FAILED and a line when it did not fit,
+ * and then nothing of it is printed. */
+int cli_answer(struct cli *cli, struct buf *b, bool json);
+
+/* The program of that name: the first one in PATH, or the name itself with a slash; "" none. */
+str cli_which(const struct env *env, struct arena *a, str name);
 
 /* Parse argv, find the command (none: run), run it.  Returns the exit code. */
 int cli_main(struct cli *cli, const struct cmd *const *cmds, size_t n, int argc, char **argv);

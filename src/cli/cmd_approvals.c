@@ -101,7 +101,7 @@ static int list(struct cli *cli, const struct config *cfg, struct store *s, int6
 		(void)fwrite(b.p, 1, b.n, stdout);
 		return OK;
 	}
-	cli_print(cli, buf_str(&b));
+	cli_print(cli, n ? buf_str(&b) : S("no tool was called yet\n"));
 	return OK;
 }
 
@@ -151,7 +151,7 @@ static int rules_list(struct cli *cli, const struct config *cfg, struct store *s
 	if (json)
 		(void)fputs("\n]\n", stdout);
 	else
-		cli_print(cli, buf_str(&b));
+		cli_print(cli, n ? buf_str(&b) : S("nothing is allowed for good\n"));
 	return OK;
 }
 

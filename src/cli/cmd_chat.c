@@ -171,7 +171,7 @@ static int with_parts(struct cli *cli, const struct config *cfg, int signals)
 	struct chat c = {
 		.cli = cli,
 		.cfg = cfg,
-		.own = { .leave = { .fd = -1 }, .quit = { -1 }, .kick = { -1 } },
+		.own = { .leave = { .fd = -1 }, .hear = { .quit = { -1 } }, .kick = { -1 } },
 		.face = { .writing = { -1 } },
 	};
 	struct err e = { 0 };

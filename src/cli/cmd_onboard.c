@@ -9,42 +9,30 @@
 #include <unistd.h>
 
 #include "cli/cmd_doctor.h"
+#include "cli/hear.h"
 #include "config/find.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "os/signals.h"
-#include "os/thread.h"
-#include "os/wait.h"
 
-/* What hears signals meanwhile: it wakes the editor, or ends every wait. */
+/* A signal wakes the editor, or ends every wait. */
 struct hearing {
-	int signals;
+	struct hear hear;
 	struct cancel leave;
-	struct bell quit;
 	struct edit *edit;
-	struct thread thread;
 	_Atomic int signo;
 };
 
-static void *hear_main(void *arg)
+static void on_signal(void *arg, int signo)
 {
 	struct hearing *h = arg;
 
-	for (;;) {
-		struct pollfd fds[] = { { .fd = h->quit.fd, .events = POLLIN },
-					{ .fd = h->signals, .events = POLLIN } };
-		int signo, rc = wait_fds(fds, COUNT(fds), 0, NULL, NULL);
-		if (fds[0].revents)
-			return NULL;
-		while (rc == OK && (signo = signals_next(h->signals)) != 0) {
-			if (signo == SIGWINCH && h->edit)
-				edit_resized(h->edit);
-			if (signo == SIGWINCH)
-				continue;
-			atomic_store(&h->signo, signo);
-			cancel_fire(&h->leave, CANCEL_USER);
-		}
-	}
+	if (signo == SIGWINCH && h->edit)
+		edit_resized(h->edit);
+	if (signo == SIGWINCH)
+		return;
+	atomic_store(&h->signo, signo);
+	cancel_fire(&h->leave, CANCEL_USER);
 }
 
 static int hearing_open(struct hearing *h, bool person, bool dumb, struct err *e)
@@ -54,24 +42,21 @@ static int hearing_open(struct hearing *h, bool person, bool dumb, struct err *e
 	};
 	int rc;
 
-	if ((rc = signals_open(&h->signals, e)) < 0 ||
+	if ((rc = signals_open(&h->hear.signals, e)) < 0 ||
 	    (rc = cancel_init(&h->leave, NULL, 0, e)) < 0 ||
-	    (rc = bell_init(&h->quit, e)) < 0 ||
 	    (person && (rc = edit_open(&h->edit, &opt, e)) < 0))
 		return rc;
-	return thread_start(&h->thread, "signals", hear_main, h, e);
+	h->hear.on_signal = on_signal;
+	h->hear.arg = h;
+	return hear_start(&h->hear, e);
 }
 
 static void hearing_close(struct hearing *h)
 {
-	if (h->thread.running) {
-		bell_ring(&h->quit);
-		thread_join(&h->thread);
-	}
+	hear_stop(&h->hear);
 	edit_close(h->edit);
-	bell_done(&h->quit);
 	cancel_done(&h->leave);
-	fd_drop(&h->signals);
+	fd_drop(&h->hear.signals);
 }
 
 /* --- what is there ------------------------------------------------------------------ */
@@ -153,9 +138,7 @@ static int place(struct onboard *o, struct err *e)
 			       parent.p);
 	config_find(&old, o->a, NULL, env);
 	if (old.path.n && path_exists(old.path.p) && !str_eq(old.path, o->path))
-		ask_say(&o->ask,
-			"(There is %.*s too; gantry takes it as it is, with --config.)",
-			STRF(old.path));
+		ask_say(&o->ask, "(There is %.*s too. It is left as it is.)", STRF(old.path));
 	return OK;
 }
 
@@ -166,9 +149,29 @@ static int (*const steps[])(struct onboard *o, struct err *e) = {
 	onboard_tools,    onboard_servers, onboard_zone,  onboard_write,
 };
 
+/* What should be a name may be the secret itself: it is never repeated. */
+static int check_name(struct onboard *o, const char *flag, const char *name, const char *file,
+		      struct err *e)
+{
+	if (!name || onboard_variable(o, str_of(name)))
+		return OK;
+	return err_set(
+		e, E_INVAL,
+		"%s: a variable has letters, digits and _; the secret itself goes into a "
+		"file, for %s",
+		flag, file);
+}
+
 static int walk(struct onboard *o, struct err *e)
 {
-	int rc = place(o, e);
+	const struct onboard_flags *f = &o->flags;
+	int rc;
+
+	if ((rc = check_name(o, "--key-env", f->key_env, "--key-file", e)) < 0 ||
+	    (rc = check_name(o, "--telegram-token-env", f->telegram_env,
+			     "--telegram-token-file", e)) < 0)
+		return rc;
+	rc = place(o, e);
 
 	for (size_t i = 0; rc >= 0 && !o->keep && i < COUNT(steps);) {
 		rc = steps[i](o, e);
@@ -185,13 +188,18 @@ static int walk(struct onboard *o, struct err *e)
 
 static void say_next(const struct onboard *o)
 {
-	bool usual = !o->cli->config_path && !env_get(&o->cli->env, "GANTRY_CONFIG").n &&
-		     str_ends(o->path, S("/gantry/config.yaml"));
-	const char *opt = usual ? "" : arena_fmt(o->a, "--config %.*s ", STRF(o->path)).p;
+	struct config_place usual;
+	const char *opt;
 
+	config_find(&usual, o->a, NULL, &o->cli->env);
+	opt = str_eq(usual.path, o->path) ? ""
+					  : arena_fmt(o->a, "--config %.*s ", STRF(o->path)).p;
 	ask_say(&o->ask, "\nNext:\n  gantry %schat       talk to it here", opt);
 	if (o->telegram)
 		ask_say(&o->ask, "  gantry %srun        the daemon: write to your bot", opt);
+	if (*opt && usual.path.n)
+		ask_say(&o->ask, "Without --config it starts %.*s, as before.",
+			STRF(usual.path));
 	ask_say(&o->ask, "Its character is in %.*s/persona: make it yours.", STRF(o->dir));
 }
 
@@ -201,7 +209,8 @@ static void look_over(struct onboard *o)
 	struct cli cli = *o->cli;
 
 	cli.config_path = o->path.p;
-	ask_say(&o->ask, "\nLooking it over (gantry doctor):");
+	ask_note(&o->ask, "%s", "");
+	ask_say(&o->ask, "Looking it over (gantry doctor):");
 	(void)doctor_main(
 		&cli, &(struct doctor_opt){ .offline = o->flags.no_check, .cancel = o->leave });
 	if (cancel_reason(o->leave) == CANCEL_NONE)
@@ -279,7 +288,7 @@ static int take_flags(struct cli *cli, struct onboard_flags *f)
 
 static int run(struct cli *cli)
 {
-	struct hearing h = { .signals = -1, .leave = { .fd = -1 }, .quit = { -1 } };
+	struct hearing h = { .hear = { .signals = -1, .quit = { -1 } }, .leave = { .fd = -1 } };
 	struct onboard o = { .cli = cli, .a = cli->a, .leave = &h.leave };
 	bool dumb = str_eq(env_get(&cli->env, "TERM"), S("dumb"));
 	struct err e = { 0 };

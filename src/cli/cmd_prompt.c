@@ -161,7 +161,7 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 	struct own o = { .g = &g,
 			 .signals = signals,
 			 .leave = { .fd = -1 },
-			 .quit = { -1 },
+			 .hear = { .quit = { -1 } },
 			 .kick = { -1 } };
 	struct approver *by = NULL;
 	struct err e = { 0 };

@@ -77,7 +77,7 @@ static void row_text(struct buf *b, const struct config *cfg, const struct zone 
 }
 
 static int list(struct cli *cli, const struct config *cfg, struct store *s, bool json,
-		struct err *e)
+		int *code, struct err *e)
 {
 	const struct zone *z = zone_load_or_utc(cli->a, cfg->cron.zone);
 	struct buf b = buf_in(cli->a, OUT_MAX);
@@ -100,12 +100,13 @@ static int list(struct cli *cli, const struct config *cfg, struct store *s, bool
 	}
 	if (json) {
 		buf_add(&b, n ? S("\n]\n") : S("]\n"));
-		(void)fwrite(b.p, 1, b.n, stdout);
-		return OK;
+	} else if (!n) {
+		buf_reset(&b);
+		buf_add(&b, S("nothing waits, and nothing failed\n"));
+	} else if (more) {
+		buf_add(&b, S("(there are more: these are the oldest)\n"));
 	}
-	cli_print(cli, n ? buf_str(&b) : S("nothing waits, and nothing failed\n"));
-	if (more)
-		cli_print(cli, S("(there are more: these are the oldest)\n"));
+	*code = cli_answer(cli, &b, json);
 	return OK;
 }
 
@@ -150,7 +151,7 @@ static int with_store(struct cli *cli, const struct config *cfg, bool json, bool
 	bool look = strcmp(cli->argv[0], "list") == 0;
 	struct store *s;
 	struct err e = { 0 };
-	int rc = store_open(&s, &cfg->store, STORE_READ, NULL, &e);
+	int rc = store_open(&s, &cfg->store, STORE_READ, NULL, &e), code = EXIT_OK;
 
 	if (rc == E_NOENT && look) {
 		cli_print(cli, json ? S("[]\n") : S("no database yet\n"));
@@ -164,9 +165,9 @@ static int with_store(struct cli *cli, const struct config *cfg, bool json, bool
 	}
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
-	rc = look ? list(cli, cfg, s, json, &e) : change(cli, cfg, s, out, id, &e);
+	rc = look ? list(cli, cfg, s, json, &code, &e) : change(cli, cfg, s, out, id, &e);
 	store_close(s);
-	return rc < 0 ? cli_fail("%s", e.msg) : EXIT_OK;
+	return rc < 0 ? cli_fail("%s", e.msg) : code;
 }
 
 static int run(struct cli *cli)
@@ -205,7 +206,7 @@ const struct cmd cmd_queue = {
 		 "being sent, a part may not have arrived (unknown), or was refused (dead).\n"
 		 "retry runs a failed message again, or sends the missing parts again; a "
 		 "running\n"
-		 "daemon does it within a minute.  drop says what it took off.\n"
+		 "daemon does it within 30 seconds.  drop says what it took off.\n"
 		 "\n"
 		 "example:\n"
 		 "  gantry queue list && gantry queue retry o7\n",

@@ -1,5 +1,5 @@
 /*
- * gantry replay: a turn of the journal, made again.  Without --model it only reads.
+ * gantry replay: a turn of the journal, made again.  It only reads.
  */
 #include "cli/cli.h"
 
@@ -42,7 +42,7 @@ static void show_outcome(struct buf *b, const struct replay *r, const struct mod
 		buf_fmt(b, "      said: %.*s\n", STRF(text_line(b->a, m->text, 200)));
 }
 
-static str as_text(struct arena *a, const struct replay *r)
+static struct buf as_text(struct arena *a, const struct replay *r)
 {
 	struct buf b = buf_in(a, OUT_MAX);
 
@@ -62,10 +62,10 @@ static str as_text(struct arena *a, const struct replay *r)
 	}
 	buf_fmt(&b, "%zu of %zu request%s the same, byte for byte\n", r->same, r->n,
 		r->n == 1 ? " is" : "s are");
-	return buf_str(&b);
+	return b;
 }
 
-static str as_json(struct arena *a, const struct replay *r)
+static struct buf as_json(struct arena *a, const struct replay *r)
 {
 	struct buf b = buf_in(a, OUT_MAX);
 
@@ -88,7 +88,7 @@ static str as_json(struct arena *a, const struct replay *r)
 	buf_addc(&b, ']');
 	buf_json_member_i64(&b, "same", (int64_t)r->same);
 	buf_add(&b, S("}\n"));
-	return buf_str(&b);
+	return b;
 }
 
 /* *same: all of it was. */
@@ -99,12 +99,11 @@ static int one(struct cli *cli, struct store *s, str id, bool json, bool *same, 
 
 	if (rc < 0)
 		return rc;
-	str text = json ? as_json(cli->a, &r) : as_text(cli->a, &r);
-	if (json)
-		(void)fwrite(text.p, 1, text.n, stdout);
-	else
-		cli_print(cli, text);
-	*same = r.same == r.n;
+	struct buf b = json ? as_json(cli->a, &r) : as_text(cli->a, &r);
+	if (b.full)
+		return err_set(e, E_LIMIT, "what there is to say of it is over %u bytes",
+			       OUT_MAX);
+	*same = cli_answer(cli, &b, json) == EXIT_OK && r.same == r.n;
 	return OK;
 }
 

@@ -208,14 +208,12 @@ static int show(struct look *l, str session, bool as_json)
 		return cli_fail("turn %.*s is of session %.*s", STRF(t.id), STRF(t.session_id));
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
-	if (as_json) {
+	if (as_json)
 		json(l, &t);
-		(void)fwrite(l->b.p, 1, l->b.n, stdout);
-		return EXIT_OK;
-	}
-	trace_text(&l->b, &t, l->cfg, zone_load_or_utc(cli->a, l->cfg->cron.zone), cli->a);
-	cli_print(cli, buf_str(&l->b));
-	return EXIT_OK;
+	else
+		trace_text(&l->b, &t, l->cfg, zone_load_or_utc(cli->a, l->cfg->cron.zone),
+			   cli->a);
+	return cli_answer(cli, &l->b, as_json);
 }
 
 static int run(struct cli *cli)

@@ -38,20 +38,21 @@ static str cost_of(struct usage_cmd *u, const struct tally_share *shares,
 	return text;
 }
 
-static void cost_json(struct usage_cmd *u, str cost)
+static void cost_json(struct usage_cmd *u, const struct tally_share *shares,
+		      const struct tally_tokens *all)
 {
-	bool none = str_eq(cost, S("-")), guess = str_starts(cost, S("~")),
-	     least = str_ends(cost, S("+"));
+	struct tally_cost c = tally_cost(&u->t, shares, &u->cfg->models);
+	bool none = !c.priced;
 
 	buf_json_key(&u->b, "cost");
 	if (none)
 		buf_add(&u->b, S("null"));
 	else
-		buf_json(&u->b, str_sub(cost, guess, cost.n - least));
+		buf_json(&u->b, price_text(u->cli->a, c.nano, u->cfg->models.currency));
 	buf_json_key(&u->b, "cost_estimated");
-	buf_add(&u->b, guess ? S("true") : S("false"));
+	buf_add(&u->b, !none && c.estimated ? S("true") : S("false"));
 	buf_json_key(&u->b, "cost_at_least");
-	buf_add(&u->b, none || least ? S("true") : S("false"));
+	buf_add(&u->b, none || all->requests - all->failed > c.priced ? S("true") : S("false"));
 }
 
 static void row_begin(struct usage_cmd *u)
@@ -76,7 +77,6 @@ static void work(struct usage_cmd *u, int64_t turns, int64_t tools,
 		 const struct tally_tokens *k, const struct tally_share *shares)
 {
 	const char *mark = k->estimated ? "~" : "";
-	str cost = cost_of(u, shares, k);
 	char in[32], out[32];
 
 	u->estimated = u->estimated || k->estimated;
@@ -84,7 +84,7 @@ static void work(struct usage_cmd *u, int64_t turns, int64_t tools,
 		buf_json_member_i64(&u->b, "turns", turns);
 		buf_json_member_i64(&u->b, "tool_calls", tools);
 		tokens_json(u, k);
-		cost_json(u, cost);
+		cost_json(u, shares, k);
 		buf_addc(&u->b, '}');
 		return;
 	}
@@ -92,7 +92,7 @@ static void work(struct usage_cmd *u, int64_t turns, int64_t tools,
 	(void)snprintf(out, sizeof out, "%s%lld", mark, (long long)k->completion);
 	buf_fmt(&u->b, "%6lld %6lld %6lld %10s %10lld %9s  %.*s\n", (long long)turns,
 		(long long)k->requests, (long long)tools, in, (long long)k->cached, out,
-		STRF(cost));
+		STRF(cost_of(u, shares, k)));
 }
 
 #define WORK_HEAD " TURNS   REQS  TOOLS         IN     CACHED       OUT  COST\n"
@@ -177,14 +177,15 @@ static void tools(struct usage_cmd *u)
 	}
 }
 
-static void model_json(struct usage_cmd *u, const struct tally_model *m, str name, str cost)
+static void model_json(struct usage_cmd *u, const struct tally_model *m, str name,
+		       const struct tally_share *share)
 {
 	buf_json_member(&u->b, "model", name);
 	tokens_json(u, &m->used);
 	buf_json_member_i64(&u->b, "first_token_p50_ms", m->first_p50_ms);
 	buf_json_member_i64(&u->b, "p50_ms", m->p50_ms);
 	buf_json_member_i64(&u->b, "p95_ms", m->p95_ms);
-	cost_json(u, cost);
+	cost_json(u, share, &m->used);
 	buf_addc(&u->b, '}');
 }
 
@@ -198,7 +199,6 @@ static void models(struct usage_cmd *u)
 	for (size_t i = 0; i < u->t.models_n; i++) {
 		const struct tally_model *m = &u->t.models[i];
 		const struct tally_share share = { .model = i, .used = m->used };
-		str cost = cost_of(u, &share, &m->used);
 		str name = show_line(u->cfg, price_model(m->issuer), u->json ? 200 : 21, a);
 		const char *mark = m->used.estimated ? "~" : "";
 		char in[32], out[32];
@@ -206,7 +206,7 @@ static void models(struct usage_cmd *u)
 		u->estimated = u->estimated || m->used.estimated;
 		row_begin(u);
 		if (u->json) {
-			model_json(u, m, name, cost);
+			model_json(u, m, name, &share);
 			continue;
 		}
 		(void)snprintf(in, sizeof in, "%s%lld", mark, (long long)m->used.prompt);
@@ -215,7 +215,8 @@ static void models(struct usage_cmd *u)
 			STRF(name), (long long)m->used.requests, (long long)m->used.failed, in,
 			(long long)m->used.cached, out,
 			STRF(m->first_p50_ms ? show_ms(a, m->first_p50_ms) : S("-")),
-			STRF(show_ms(a, m->p50_ms)), STRF(show_ms(a, m->p95_ms)), STRF(cost));
+			STRF(show_ms(a, m->p50_ms)), STRF(show_ms(a, m->p95_ms)),
+			STRF(cost_of(u, &share, &m->used)));
 	}
 }
 
@@ -251,8 +252,7 @@ static int print(struct usage_cmd *u, const struct by *by)
 		if (!u->rows)
 			buf_reset(&u->b);
 		notes(u);
-		cli_print(cli, buf_str(&u->b));
-		return EXIT_OK;
+		return cli_answer(cli, &u->b, false);
 	}
 	buf_add(&u->b, S("{"));
 	buf_json_member(&u->b, "by", str_of(by->name));
@@ -263,8 +263,7 @@ static int print(struct usage_cmd *u, const struct by *by)
 	buf_addc(&u->b, '[');
 	by->print(u);
 	buf_add(&u->b, u->rows ? S("\n]}\n") : S("]}\n"));
-	(void)fwrite(u->b.p, 1, u->b.n, stdout);
-	return EXIT_OK;
+	return cli_answer(cli, &u->b, true);
 }
 
 static int look(struct usage_cmd *u, const struct by *by, int64_t since_ms)

@@ -202,7 +202,7 @@ static int run_here(struct by_hand *h, int signals)
 			 .signals = signals,
 			 .no_rows = true,
 			 .leave = { .fd = -1 },
-			 .quit = { -1 },
+			 .hear = { .quit = { -1 } },
 			 .kick = { -1 } };
 	struct err e = { 0 };
 	int code, rc;

@@ -5,12 +5,11 @@
 #include "cli/doctor.h"
 
 #include "cli/cmd_doctor.h"
+#include "cli/hear.h"
 #include "config/find.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/signals.h"
-#include "os/thread.h"
-#include "os/wait.h"
 #include "text/json.h"
 #include "text/text.h"
 
@@ -141,6 +140,8 @@ static bool load(struct doctor *d, struct config **out)
 			   rc == E_NOENT ? "gantry onboard makes one, --config names another"
 					 : NULL,
 			   "%s", e.msg);
+	if (rc < 0 && problems.n && cli_unset(d->cli))
+		doctor_say(d, DOCTOR_INFO, NULL, "%s", CLI_SET_UP);
 	if (rc < 0)
 		return false;
 	for (size_t i = 0; i < d->cfg->warnings.n; i++)
@@ -209,49 +210,35 @@ static void look_all(struct doctor *d, const struct cancel *root)
 /* --- Ctrl-C ---------------------------------------------------------------------------- */
 
 struct ears {
-	int signals;
-	struct bell quit;
+	struct hear hear;
 	struct cancel *root;
 	_Atomic int signo;
-	struct thread thread;
 };
 
-static void *listen_main(void *arg)
+static void on_signal(void *arg, int signo)
 {
 	struct ears *o = arg;
 
-	for (;;) {
-		struct pollfd fds[] = { { .fd = o->quit.fd, .events = POLLIN },
-					{ .fd = o->signals, .events = POLLIN } };
-		int signo;
-		if (wait_fds(fds, COUNT(fds), 0, NULL, NULL) < 0 || fds[0].revents)
-			return NULL;
-		while ((signo = signals_next(o->signals)) != 0)
-			if (signo != SIGWINCH) {
-				atomic_store(&o->signo, signo);
-				cancel_fire(o->root, CANCEL_USER);
-			}
-	}
+	if (signo == SIGWINCH)
+		return;
+	atomic_store(&o->signo, signo);
+	cancel_fire(o->root, CANCEL_USER);
 }
 
 static int open_ears(struct ears *o, struct cancel *root, struct err *e)
 {
-	int rc;
+	int rc = signals_open(&o->hear.signals, e);
 
 	o->root = root;
-	if ((rc = signals_open(&o->signals, e)) < 0 || (rc = bell_init(&o->quit, e)) < 0)
-		return rc;
-	return thread_start(&o->thread, "signals", listen_main, o, e);
+	o->hear.on_signal = on_signal;
+	o->hear.arg = o;
+	return rc < 0 ? rc : hear_start(&o->hear, e);
 }
 
 static void close_ears(struct ears *o)
 {
-	if (o->thread.running) {
-		bell_ring(&o->quit);
-		thread_join(&o->thread);
-	}
-	bell_done(&o->quit);
-	fd_drop(&o->signals);
+	hear_stop(&o->hear);
+	fd_drop(&o->hear.signals);
 }
 
 int doctor_main(struct cli *cli, const struct doctor_opt *opt)
@@ -263,7 +250,7 @@ int doctor_main(struct cli *cli, const struct doctor_opt *opt)
 			    .fix = opt->fix,
 			    .json = opt->json,
 			    .usage = { -1, -1, -1 } };
-	struct ears ears = { .signals = -1, .quit = { .fd = -1 } };
+	struct ears ears = { .hear = { .signals = -1, .quit = { .fd = -1 } } };
 	struct config *cfg = NULL;
 	struct err e = { 0 };
 

@@ -9,9 +9,9 @@
 #define CLI_DOCTOR_H
 
 #include "cli/cli.h"
+#include "cli/model_list.h"
 #include "mcp/host.h"
 #include "model/model.h"
-#include "os/http.h"
 #include "store/store.h"
 
 enum doctor_status { DOCTOR_OK, DOCTOR_INFO, DOCTOR_SKIP, DOCTOR_WARN, DOCTOR_FAIL };
@@ -27,10 +27,10 @@ struct doctor {
 	/* What an earlier row found, for those that come after it. */
 	bool held; /* a daemon runs */
 	bool reachable; /* the model's endpoint answers ... */
-	bool refused; /* ... and refuses the key, or a plain question */
+	str refused; /* ... and why asking it more is of no use; "" it is */
 	bool asked; /* the plain question was asked */
 	bool bot; /* the Telegram bot answers */
-	struct http_resp models; /* what GET <base>/models gave */
+	struct model_list models; /* which models it has */
 	int64_t date_at_ms, date_local_ms; /* its Date, and when that came; 0 none */
 	struct model_usage usage; /* of the first answers */
 	const struct mcp_catalog *catalog; /* NULL: not known */

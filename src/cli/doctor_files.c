@@ -9,6 +9,7 @@
 #include "os/path.h"
 
 #define PROMPT_MAX ((size_t)4 << 20)
+#define NAMES_MAX 1000
 
 /* What others may do with a file that is for its owner only.  The advice is the same for all. */
 static bool judge_mode(struct doctor *d, str path, unsigned mask, const char *what)
@@ -114,6 +115,20 @@ void doctor_roots(struct doctor *d)
 				       : "named: the file tools work in the workspace");
 }
 
+/* The pages of the persona, which are its .md files. */
+static size_t pages(struct doctor *d, str dir)
+{
+	size_t n = 0, all = 0;
+	str *names;
+
+	if (!dir.n || dir_list(&names, &all, d->a, arena_cstr(d->a, dir), NAMES_MAX, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < all; i++)
+		n += names[i].n > 3 &&
+		     str_ieq(str_sub(names[i], names[i].n - 3, names[i].n), S(".md"));
+	return n;
+}
+
 void doctor_prompts(struct doctor *d)
 {
 	const struct agent_cfg *c = &d->cfg->agent;
@@ -137,6 +152,8 @@ void doctor_prompts(struct doctor *d)
 			   STRF(c->persona_dir));
 	}
 	if (!bad)
-		doctor_say(d, DOCTOR_OK, NULL, "%zu files, persona %.*s", c->prompt_files.n,
-			   STRF(c->persona_dir.n ? c->persona_dir : S("none")));
+		doctor_say(d, DOCTOR_OK, NULL,
+			   "persona %.*s with %zu .md files; system_prompt_files names %zu",
+			   STRF(c->persona_dir.n ? c->persona_dir : S("none")),
+			   pages(d, c->persona_dir), c->prompt_files.n);
 }

@@ -40,9 +40,9 @@ static bool useless(struct doctor *d)
 {
 	if (!d->reachable)
 		doctor_say(d, DOCTOR_SKIP, NULL, "the endpoint does not answer");
-	else if (d->refused)
-		doctor_say(d, DOCTOR_SKIP, NULL, "the endpoint refuses the key");
-	return !d->reachable || d->refused;
+	else if (d->refused.n)
+		doctor_say(d, DOCTOR_SKIP, NULL, "%.*s", STRF(d->refused));
+	return !d->reachable || d->refused.n;
 }
 
 /* One request without retries; the code of model_complete(). */
@@ -112,7 +112,11 @@ void doctor_answer(struct doctor *d)
 		return;
 	d->asked = true;
 	if (ask(d, &p) < 0) {
-		d->refused = true; /* the further questions would fail alike */
+		/* The further questions would fail alike. */
+		d->refused =
+			p.fail.kind == MODEL_AUTH
+				? S("the endpoint refuses the key")
+				: arena_fmt(d->a, "the first question failed: %s", p.e.msg);
 		say_failed(d, &p, DOCTOR_FAIL, "no answer");
 		return;
 	}
@@ -184,7 +188,7 @@ void doctor_usage(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, NULL,
 			   "tokens are reported (%lld in, %lld out for the first question)",
 			   (long long)d->usage.prompt, (long long)d->usage.completion);
-	else if (d->refused)
+	else if (d->refused.n)
 		doctor_say(d, DOCTOR_SKIP, NULL, "there was no answer");
 	else
 		doctor_say(d, DOCTOR_WARN, "totals and limits of tokens rest on estimates",

@@ -4,6 +4,7 @@
  */
 #include "cli/doctor.h"
 
+#include "gateway/feed.h"
 #include "gateway/health.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -210,7 +211,7 @@ void doctor_daemon(struct doctor *d)
 		doctor_say(d, DOCTOR_INFO, NULL, "runs as pid %lld", (long long)pid);
 		return;
 	}
-	health_judge(&rows, clock_now_ms(), health_step_max(d->cfg, 0), d->a, &h);
+	health_judge(&rows, clock_now_ms(), feed_step_max(d->cfg, d->a), d->a, &h);
 	if (h.state == HEALTHY)
 		doctor_say(d, DOCTOR_INFO, NULL, "runs as pid %lld, healthy", (long long)pid);
 	else

@@ -3,8 +3,6 @@
  */
 #include "cli/doctor.h"
 
-#include <unistd.h>
-
 #include "config/confine.h"
 #include "os/path.h"
 
@@ -13,22 +11,6 @@ static bool no_exec(struct doctor *d)
 	if (!d->cfg->exec.enabled)
 		doctor_say(d, DOCTOR_SKIP, NULL, "exec is off");
 	return !d->cfg->exec.enabled;
-}
-
-/* The first directory of PATH that has a program of that name; "" none. */
-static str which(struct doctor *d, str name)
-{
-	str path = env_get(&d->cli->env, "PATH");
-
-	if (str_has(name, S("/")))
-		return access(arena_cstr(d->a, name), X_OK) == 0 ? name : S("");
-	while (path.n) {
-		str dir = str_cut(&path, ':');
-		str file = arena_fmt(d->a, "%.*s/%.*s", STRF(dir), STRF(name));
-		if (dir.n && access(file.p, X_OK) == 0)
-			return file;
-	}
-	return S("");
 }
 
 void doctor_shell(struct doctor *d)
@@ -40,7 +22,7 @@ void doctor_shell(struct doctor *d)
 
 	if (no_exec(d))
 		return;
-	str file = which(d, name);
+	str file = cli_which(&d->cli->env, d->a, name);
 	if (file.n)
 		doctor_say(d, DOCTOR_OK, NULL, "%.*s", STRF(file));
 	else

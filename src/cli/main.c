@@ -13,33 +13,33 @@
 #include "os/proc.h"
 #include "os/signals.h"
 
-/* A line each, so that two who add one do not meet. */
+/* In the order of the README; a line each, so that two who add one do not meet. */
 /* clang-format off */
 static const struct cmd *const commands[] = {
-	&cmd_run,
+	&cmd_onboard,
 	&cmd_chat,
-	&cmd_prompt,
-	&cmd_replay,
-	&cmd_tools,
-	&cmd_sessions,
-	&cmd_memory,
-	&cmd_status,
-	&cmd_doctor,
-	&cmd_init,
-	&cmd_config,
-	&cmd_send,
-	&cmd_policy,
-	&cmd_approvals,
-	&cmd_trace,
-	&cmd_usage,
-	&cmd_report,
-	&cmd_queue,
+	&cmd_run,
 	&cmd_import,
 	&cmd_db,
+	&cmd_send,
+	&cmd_prompt,
+	&cmd_tools,
 	&cmd_cron,
-	&cmd_version,
-	&cmd_onboard,
+	&cmd_policy,
+	&cmd_approvals,
+	&cmd_memory,
+	&cmd_sessions,
+	&cmd_trace,
+	&cmd_queue,
+	&cmd_replay,
+	&cmd_usage,
+	&cmd_report,
+	&cmd_config,
+	&cmd_doctor,
+	&cmd_status,
 	&cmd_service,
+	&cmd_init,
+	&cmd_version,
 };
 /* clang-format on */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define CONNECT_MS 10000
-#define TOTAL_MS 20000
+#define TOTAL_MS 15000
 #define BODY_MAX ((size_t)8 << 20)
 #define NAMES_MAX 20000
 #define NAME_MAX_BYTES 200
@@ -179,6 +179,17 @@ static void judge_failure(struct model_list *out, int rc, const struct err *e, s
 	}
 }
 
+static str models_url(str base_url, struct arena *a)
+{
+	str query = base_url, path = str_cut(&query, '?'), tail = S("/chat/completions");
+
+	while (str_ends(path, S("/")))
+		path.n--;
+	if (str_ends(path, tail))
+		path.n -= tail.n;
+	return arena_fmt(a, "%.*s/models%s%.*s", STRF(path), query.n ? "?" : "", STRF(query));
+}
+
 void model_list_get(struct model_list *out, struct http_pool *pool, str base_url, str key,
 		    struct arena *a, const struct cancel *c)
 {
@@ -188,7 +199,7 @@ void model_list_get(struct model_list *out, struct http_pool *pool, str base_url
 		{ S("Authorization"), arena_fmt(a, "Bearer %.*s", STRF(key)) },
 	};
 	struct http_req req = {
-		.url = arena_fmt(a, "%.*s/models", STRF(base_url)),
+		.url = models_url(base_url, a),
 		.label = "/models",
 		.headers = headers,
 		.headers_n = key.n ? 2 : 1,
@@ -200,9 +211,12 @@ void model_list_get(struct model_list *out, struct http_pool *pool, str base_url
 	struct err e = { 0 };
 	int rc = http_do(h, &req, a, &r, c, &e);
 
-	*out = (struct model_list){ 0 };
-	if (rc < 0)
+	*out = (struct model_list){ .rc = rc };
+	if (rc < 0) {
 		judge_failure(out, rc, &e, a);
-	else
-		judge_status(out, &r, key, a);
+		return;
+	}
+	out->status = r.status;
+	out->date = http_header(&r, "date");
+	judge_status(out, &r, key, a);
 }

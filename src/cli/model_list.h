@@ -2,7 +2,7 @@
  * cli/model_list: which models an endpoint has, asked live, and what is wrong when it does not
  * say.
  *
- * Blocks   at most 20 s, or the end of the token.
+ * Blocks   at most 15 s, or the end of the token.
  * Limits   8 MiB, 20000 names; names that are not one printable word are left out.
  */
 #ifndef CLI_MODEL_LIST_H
@@ -26,9 +26,12 @@ struct model_list {
 	str why; /* one line, no secret in it; "" for OK */
 	str *names; /* sorted */
 	size_t n, odd; /* odd: names left out */
+	int rc; /* OK: it answered, with this status; else why it did not */
+	int status;
+	str date; /* the answer's Date; "" none */
 };
 
-/* key "" sends none. */
+/* base_url may be that of the chat itself, and may have a query; key "" sends none. */
 void model_list_get(struct model_list *out, struct http_pool *pool, str base_url, str key,
 		    struct arena *a, const struct cancel *c);
 

@@ -13,7 +13,8 @@
 
 /* Where a secret comes from. */
 struct onboard_secret {
-	str env; /* the variable the configuration names, always */
+	str env; /* the variable it is usually in */
+	str over; /* the variable that wins over whatever a configuration names */
 	str file; /* a file that is there already, or "" */
 	str typed; /* goes into a new file, or "" */
 };
@@ -48,7 +49,8 @@ struct onboard {
 	int64_t owner;
 
 	str workspace, zone;
-	bool files, web, exec, memory, cron;
+	bool tools_known, files, web, exec, memory, cron; /* known: from flags, or asked */
+	bool telegram_known, servers_known;
 	bool servers[16]; /* by row of server_presets */
 };
 
@@ -63,17 +65,22 @@ int onboard_servers(struct onboard *o, struct err *e) MUSTUSE;
 int onboard_zone(struct onboard *o, struct err *e) MUSTUSE;
 int onboard_write(struct onboard *o, struct err *e) MUSTUSE;
 
-/* A secret of the environment, of a file that a flag names, or typed.  *s keeps .env. */
+/* A secret of the environment, of a file that a flag names, or typed.  *s keeps .env and .over;
+ * E_INVAL also when a file would not win over the environment. */
 int onboard_secret(struct onboard *o, struct onboard_secret *s, const char *what,
 		   const char *file, struct err *e) MUSTUSE;
 
 /* Its value now; "" when there is none. */
 str onboard_secret_value(const struct onboard *o, const struct onboard_secret *s);
 
+/* The variable that the configuration has to name: .env, or one that is not set where .env would
+ * win over the file that was chosen. */
+str onboard_secret_variable(const struct onboard *o, const struct onboard_secret *s);
+
+/* Is it the name of a variable, and not the shape of a secret? */
+bool onboard_variable(const struct onboard *o, str name);
+
 /* An absolute path, ~ and relative ones as at a shell; "" when it is none. */
 str onboard_path(const struct onboard *o, str path);
-
-/* Is the program there? */
-bool onboard_in_path(const struct onboard *o, const char *command);
 
 #endif

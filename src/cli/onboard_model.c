@@ -14,24 +14,17 @@
 
 #define SHOWN_MAX 15
 #define WORD_MAX 4096
+#define VARIABLE_MAX 128
 
 static bool one_word(str s)
 {
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f)
-			return false;
-	return s.n > 0 && s.n <= WORD_MAX;
+	return s.n <= WORD_MAX && value_one_word(s);
 }
 
-static bool variable_name(str s)
+bool onboard_variable(const struct onboard *o, str name)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-		if (!letter && !(i && c >= '0' && c <= '9'))
-			return false;
-	}
-	return s.n > 0 && s.n <= 128;
+	return name.n <= VARIABLE_MAX && value_variable(name) &&
+	       str_eq(text_redact(o->a, name), name);
 }
 
 /* --- the provider ------------------------------------------------------------------- */
@@ -83,7 +76,7 @@ static int ask_variable(struct onboard *o, struct err *e)
 		if ((rc = ask_line(&o->ask, "Variable its key is called by", o->key.env,
 				   &answer, e)) != OK)
 			return rc;
-		if (variable_name(answer)) {
+		if (onboard_variable(o, answer)) {
 			o->key.env = answer;
 			return OK;
 		}
@@ -105,7 +98,8 @@ static void take_provider(struct onboard *o, const struct provider *p)
 	o->provider = p;
 	o->base_url = str_of(f->base_url ? f->base_url : p->base_url);
 	o->no_key = p->keyless && !f->key_env && !f->key_file;
-	o->key = (struct onboard_secret){ .env = str_of(f->key_env ? f->key_env : p->key_env) };
+	o->key = (struct onboard_secret){ .env = str_of(f->key_env ? f->key_env : p->key_env),
+					  .over = S("GANTRY_OPENAI_API_KEY") };
 	o->model = str_of(f->model);
 }
 
@@ -159,6 +153,11 @@ int onboard_provider(struct onboard *o, struct err *e)
 
 /* --- the key ------------------------------------------------------------------------ */
 
+static str variable(const struct onboard *o, str name)
+{
+	return str_trim(env_get(&o->cli->env, arena_cstr(o->a, name)));
+}
+
 str onboard_secret_value(const struct onboard *o, const struct onboard_secret *s)
 {
 	struct err e;
@@ -168,7 +167,33 @@ str onboard_secret_value(const struct onboard *o, const struct onboard_secret *s
 		return s->typed;
 	if (s->file.n && file_read(&text, o->a, s->file.p, WORD_MAX, &e) == OK)
 		return str_trim(text);
-	return str_trim(env_get(&o->cli->env, arena_cstr(o->a, s->env)));
+	text = variable(o, s->over);
+	return text.n ? text : variable(o, s->env);
+}
+
+str onboard_secret_variable(const struct onboard *o, const struct onboard_secret *s)
+{
+	str there = variable(o, s->env), name = s->env;
+
+	if (!there.n || str_eq(there, onboard_secret_value(o, s)))
+		return name;
+	do
+		name = arena_fmt(o->a, "%.*s_UNUSED", STRF(name));
+	while (variable(o, name).n);
+	return name;
+}
+
+static struct onboard_secret only(const struct onboard_secret *s)
+{
+	return (struct onboard_secret){ .env = s->env, .over = s->over };
+}
+
+/* The environment has another value, under a name that no configuration can take away. */
+static bool overruled(const struct onboard *o, const struct onboard_secret *s, str value)
+{
+	str there = variable(o, s->over);
+
+	return there.n && !str_eq(there, value);
 }
 
 static int from_flag(struct onboard *o, struct onboard_secret *s, const char *what,
@@ -179,45 +204,76 @@ static int from_flag(struct onboard *o, struct onboard_secret *s, const char *wh
 
 	if (rc < 0)
 		return err_wrap(e, rc, "%s", what);
-	if (!one_word(str_trim(text)))
+	text = str_trim(text);
+	if (!one_word(text))
 		return err_set(e, E_INVAL, "%s: %s holds no single word", what, path.p);
-	*s = (struct onboard_secret){ .env = s->env, .file = path };
+	if (overruled(o, s, text))
+		return err_set(e, E_INVAL,
+			       "%s: the variable %.*s is set to another one and wins over any "
+			       "file: unset it",
+			       what, STRF(s->over));
+	*s = only(s);
+	s->file = path;
 	return OK;
+}
+
+/* 1: taken, 0: ask again. */
+static int take_typed(struct onboard *o, struct onboard_secret *s, str answer, struct err *e)
+{
+	if (!answer.n && s->typed.n)
+		answer = s->typed;
+	if (!one_word(answer))
+		return ask_again(&o->ask, e, "%s",
+				 answer.n ? "that has blanks or odd characters in it"
+					  : "nothing came; paste it and press Enter");
+	if (overruled(o, s, answer))
+		return ask_again(&o->ask, e,
+				 "the variable %.*s is set to another one and wins over any "
+				 "file: leave, and unset it first",
+				 STRF(s->over));
+	*s = only(s);
+	s->typed = answer;
+	return 1;
 }
 
 int onboard_secret(struct onboard *o, struct onboard_secret *s, const char *what,
 		   const char *file, struct err *e)
 {
-	str there = str_trim(env_get(&o->cli->env, arena_cstr(o->a, s->env))), answer;
+	str name = variable(o, s->over).n ? s->over : s->env, answer;
 	bool use = true;
-	int rc;
+	int rc = 0;
 
 	if (file)
 		return from_flag(o, s, what, file, e);
-	if (there.n) {
+	if (variable(o, name).n) {
 		str q = arena_fmt(o->a, "%s: the variable %.*s is set. Use it?", what,
-				  STRF(s->env));
-		if ((rc = ask_yes(&o->ask, q.p, true, &use, e)) != OK)
+				  STRF(name));
+		if ((rc = ask_yes(&o->ask, q.p, !s->typed.n, &use, e)) != OK)
 			return rc;
-		*s = (struct onboard_secret){ .env = s->env };
-		if (use)
-			return OK;
-	} else if (o->ask.automatic) {
-		return err_set(e, E_INVAL, "%s: set the variable %.*s, or name a file", what,
-			       STRF(s->env));
-	}
-	for (;;) {
-		if ((rc = ask_secret(&o->ask, what, &answer, e)) != OK)
-			return rc;
-		if (one_word(answer)) {
-			*s = (struct onboard_secret){ .env = s->env, .typed = answer };
+		if (use) {
+			*s = only(s);
 			return OK;
 		}
-		if ((rc = ask_again(&o->ask, e, "%s",
-				    answer.n ? "that has blanks or odd characters in it"
-					     : "nothing came; paste it and press Enter")) < 0)
-			return rc;
+	} else if (o->ask.automatic) {
+		/* A name that a flag gave is not repeated: it may be the secret itself. */
+		bool given = str_eq(s->env, str_of(o->flags.key_env)) ||
+			     str_eq(s->env, str_of(o->flags.telegram_env));
+		return given ? err_set(e, E_INVAL,
+				       "%s: the variable that was named is not set; set it, or "
+				       "name a file",
+				       what)
+			     : err_set(e, E_INVAL, "%s: set the variable %.*s, or name a file",
+				       what, STRF(s->env));
 	}
+	while (rc == 0) {
+		if ((rc = ask_secret(&o->ask,
+				     s->typed.n ? arena_fmt(o->a, "%s (Enter keeps it)", what).p
+						: what,
+				     &answer, e)) != OK)
+			return rc;
+		rc = take_typed(o, s, answer, e);
+	}
+	return rc < 0 ? rc : OK;
 }
 
 int onboard_key(struct onboard *o, struct err *e)
@@ -352,15 +408,17 @@ static int by_hand(struct onboard *o, struct err *e)
 /* The endpoint did not say what it has.  OK: ask it again; 2: go on without. */
 static int mend(struct onboard *o, const struct model_list *l, struct err *e)
 {
+	const char *hint = l->end == MODEL_LIST_KEY ? NULL : o->provider->hint;
 	str answer;
 	int rc;
 
 	if (o->ask.automatic)
-		return err_set(e, E_IO, "%.*s: %.*s; --no-check leaves this out",
-			       STRF(o->base_url), STRF(l->why));
+		return err_set(e, E_IO, "%.*s: %.*s%s%s; --no-check leaves this out",
+			       STRF(o->base_url), STRF(l->why), hint ? "; " : "",
+			       hint ? hint : "");
 	ask_say(&o->ask, "  ! %.*s: %.*s", STRF(o->base_url), STRF(l->why));
-	if (o->provider->hint && l->end != MODEL_LIST_KEY)
-		ask_say(&o->ask, "    %s", o->provider->hint);
+	if (hint)
+		ask_say(&o->ask, "    %s", hint);
 	for (;;) {
 		rc = ask_line(&o->ask, "again, another key, another address, or skip the check",
 			      l->end == MODEL_LIST_KEY ? S("key") : S("again"), &answer, e);

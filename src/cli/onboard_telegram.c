@@ -139,7 +139,26 @@ static void hear(struct listening *l, const struct json *message)
 			name_of(l->o->a, from).p, (long long)id);
 }
 
-/* One poll; what it brought is confirmed by the next one.  1: it cannot be done. */
+/* What waits with Telegram is taken by listening: another program of this bot would miss it. */
+static int may_listen(struct listening *l, bool *yes, struct err *e)
+{
+	struct telegram_reply r = call(l->o, &l->api, "getWebhookInfo", S(""));
+	int64_t waiting = json_i64(r.result, "pending_update_count", 0);
+
+	*yes = true;
+	if (r.canceled)
+		return err_set(e, E_CANCELED, "interrupted");
+	if (r.end != TELEGRAM_OK || waiting <= 0)
+		return OK;
+	ask_say(&l->o->ask,
+		"  ! %lld update%s at this bot. Listening for a code takes what waits, and no "
+		"program gets it any more.",
+		(long long)waiting, waiting == 1 ? " waits" : "s wait");
+	return ask_yes(&l->o->ask, "Take it?", false, yes, e);
+}
+
+/* One poll; what it brought is confirmed by the next one, but for the code's, by another right
+ * after it.  1: it cannot be done. */
 static int poll_once(struct listening *l, int seconds, struct err *e)
 {
 	str params = arena_fmt(l->o->a,
@@ -163,7 +182,9 @@ static int poll_once(struct listening *l, int seconds, struct err *e)
 		return 1;
 	}
 	for (const struct json *u = r.result ? r.result->child : NULL; u; u = u->next) {
-		l->offset = json_i64(u, "update_id", l->offset - 1) + 1;
+		int64_t id = json_i64(u, "update_id", -1);
+		if (id >= 0 && id < INT64_MAX)
+			l->offset = id + 1;
 		if (!l->id && json_get(u, "message"))
 			hear(l, json_get(u, "message"));
 	}
@@ -199,8 +220,11 @@ static int capture(struct onboard *o, str bot, struct err *e)
 {
 	struct listening l = { .o = o, .api = api_of(o) };
 	bool yes = false;
-	int rc;
+	int rc = may_listen(&l, &yes, e);
 
+	if (rc != OK || !yes)
+		return rc;
+	yes = false;
 	l.code = new_code(o->a);
 	ask_say(&o->ask,
 		"\nThe bot answers nobody but you. Open https://t.me/%.*s?start=%s and press "
@@ -250,6 +274,8 @@ static bool wanted(const struct onboard *o)
 {
 	const struct onboard_flags *f = &o->flags;
 
+	if (o->telegram_known)
+		return o->telegram;
 	if (o->ask.automatic)
 		return f->telegram_id || f->telegram_env || f->telegram_file;
 	return true;
@@ -257,16 +283,21 @@ static bool wanted(const struct onboard *o)
 
 int onboard_telegram(struct onboard *o, struct err *e)
 {
+	bool known = o->owner > 0;
 	str bot;
 	int rc;
 
 	o->token.env =
 		str_of(o->flags.telegram_env ? o->flags.telegram_env : "TELEGRAM_BOT_TOKEN");
+	o->token.over = S("GANTRY_CHANNELS_TELEGRAM_TOKEN");
 	ask_note(&o->ask, "%s", "");
 	rc = ask_yes(&o->ask, "Talk to it over Telegram? (The terminal works in any case.)",
 		     wanted(o), &o->telegram, e);
-	if (rc != OK || !o->telegram)
+	if (rc != OK)
 		return rc;
+	o->telegram_known = true;
+	if (!o->telegram)
+		return OK;
 	if (!o->token.typed.n)
 		ask_note(&o->ask,
 			 "A bot is made in Telegram: write /newbot to @BotFather, which "
@@ -276,9 +307,8 @@ int onboard_telegram(struct onboard *o, struct err *e)
 		return rc;
 	if ((rc = meet(o, &bot, e)) != OK || !o->telegram)
 		return rc;
-	o->owner = 0;
-	if (bot.n && !o->ask.automatic && !o->flags.telegram_id &&
+	if (!known && bot.n && !o->ask.automatic && !o->flags.telegram_id &&
 	    (rc = capture(o, bot, e)) != OK)
 		return rc;
-	return o->owner ? OK : owner_by_hand(o, e);
+	return o->owner && !known ? OK : owner_by_hand(o, e);
 }

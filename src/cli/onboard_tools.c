@@ -21,20 +21,6 @@ str onboard_path(const struct onboard *o, str path)
 		       : S("");
 }
 
-bool onboard_in_path(const struct onboard *o, const char *command)
-{
-	str rest = env_get(&o->cli->env, "PATH");
-
-	while (rest.n) {
-		str dir = str_cut(&rest, ':');
-		str file = arena_fmt(o->a, "%.*s/%s", STRF(dir), command);
-		unsigned mode = 0;
-		if (dir.n && path_kind(file.p, &mode) == PATH_FILE && (mode & 0111))
-			return true;
-	}
-	return false;
-}
-
 /* --- the workspace ------------------------------------------------------------------ */
 
 /* Why it cannot be the workspace; NULL when it can. */
@@ -49,9 +35,14 @@ static const char *unfit(const struct onboard *o, str path)
 	for (size_t i = 0; i < path.n; i++)
 		if ((unsigned char)path.p[i] < ' ' || path.p[i] == 0x7f)
 			return "has a control character in its name";
-	if (path_below(path, o->dir, &rel) || path_below(o->dir, path, &rel) ||
-	    (data.n && path_below(path, arena_cat(o->a, data, S("/gantry")), &rel)))
+	if (data.n)
+		data = arena_cat(o->a, data, S("/gantry"));
+	if (path_below(path, o->dir, &rel) || (data.n && path_below(path, data, &rel)))
 		return "would hold gantry's own files, which the agent must not see";
+	if (path_below(arena_cat(o->a, o->dir, S("/secrets")), path, &rel) ||
+	    path_below(arena_cat(o->a, o->dir, S("/persona")), path, &rel) ||
+	    (data.n && path_below(data, path, &rel)))
+		return "lies inside a directory of gantry's own files";
 	if (path_kind(parent.p, NULL) != PATH_DIR)
 		return "is not a directory";
 	if (!dir_writable(parent.p))
@@ -140,11 +131,14 @@ int onboard_tools(struct onboard *o, struct err *e)
 	};
 	int rc;
 
-	if (o->flags.tools && o->ask.automatic)
-		return by_flag(o, rows, COUNT(rows), e);
+	for (size_t i = 0; i < COUNT(rows) && !o->tools_known; i++)
+		*rows[i].on = rows[i].def;
+	if (o->flags.tools && !o->tools_known && (rc = by_flag(o, rows, COUNT(rows), e)) < 0)
+		return rc;
+	o->tools_known = true; /* from here on what was answered last is the default */
 	ask_note(&o->ask, "\nWhat may it do?");
 	for (size_t i = 0; i < COUNT(rows); i++)
-		if ((rc = ask_yes(&o->ask, rows[i].question, rows[i].def, rows[i].on, e)) != OK)
+		if ((rc = ask_yes(&o->ask, rows[i].question, *rows[i].on, rows[i].on, e)) != OK)
 			return rc;
 	return OK;
 }
@@ -178,9 +172,24 @@ static str choose_servers(struct onboard *o, str answer)
 	return S("");
 }
 
+/* Those that are chosen, as one types them. */
+static str chosen_servers(const struct onboard *o)
+{
+	str names = S("");
+
+	for (size_t i = 0; i < server_presets_n; i++)
+		if (o->servers[i])
+			names = arena_fmt(o->a, "%.*s%s%s", STRF(names), names.n ? "," : "",
+					  server_presets[i].name);
+	return names.n ? names : S("none");
+}
+
 int onboard_servers(struct onboard *o, struct err *e)
 {
-	str def = o->flags.mcp ? str_of(o->flags.mcp) : S("none"), answer, bad;
+	str def = o->servers_known ? chosen_servers(o)
+		  : o->flags.mcp   ? str_of(o->flags.mcp)
+				   : S("none");
+	str answer, bad;
 	int rc;
 
 	ask_note(&o->ask,
@@ -188,7 +197,7 @@ int onboard_servers(struct onboard *o, struct err *e)
 	for (size_t i = 0; i < server_presets_n; i++) {
 		const struct server_preset *p = &server_presets[i];
 		ask_note(&o->ask, "  %zu  %-11s %s%s", i + 1, p->name, p->title,
-			 onboard_in_path(o, p->command)
+			 cli_which(&o->cli->env, o->a, str_of(p->command)).n
 				 ? ""
 				 : arena_fmt(o->a, " (needs %s, which is not here yet)",
 					     p->command)
@@ -199,6 +208,7 @@ int onboard_servers(struct onboard *o, struct err *e)
 		    OK)
 			return rc;
 		bad = choose_servers(o, answer);
+		o->servers_known = !bad.n;
 		if (!bad.n)
 			return OK;
 		if ((rc = ask_again(&o->ask, e,

@@ -1,7 +1,7 @@
 /*
  * Onboarding: the files.  Everything is new: what is there already is kept, or gets a
  * neighbour with a number.  The configuration comes last, and when something fails all that
- * was made is removed again.
+ * was made is removed again, directories included.
  */
 #include "cli/onboard.h"
 
@@ -24,6 +24,10 @@ struct writing {
 	str manifest, persona;
 	const char *made[MADE_MAX]; /* to be removed when it fails */
 	size_t made_n;
+	struct made_dir {
+		str path, there; /* there: what was there before, path or a parent of it */
+	} dirs[MADE_MAX];
+	size_t dirs_n;
 };
 
 static str in_dir(const struct onboard *o, str name)
@@ -64,7 +68,7 @@ static void model_text(const struct writing *w, struct buf *b)
 	setting(o, b, "  base_url", o->base_url);
 	if (o->no_key)
 		buf_add(b, S("  no_key: true\n"));
-	setting(o, b, "  api_key_env", o->key.env);
+	setting(o, b, "  api_key_env", onboard_secret_variable(o, &o->key));
 	setting(o, b, "  api_key_file", w->key_file);
 }
 
@@ -78,7 +82,7 @@ static void channel_text(const struct writing *w, struct buf *b)
 		return;
 	}
 	buf_add(b, S("\ngateway:\n  channel: telegram\n\nchannels:\n  telegram:\n"));
-	setting(o, b, "    token_env", o->token.env);
+	setting(o, b, "    token_env", onboard_secret_variable(o, &o->token));
 	setting(o, b, "    token_file", w->token_file);
 	setting(o, b, "    api_base_url", o->telegram_api);
 	buf_fmt(b, "    allow_from: [%lld] # numeric ids; nobody else is answered\n",
@@ -108,7 +112,7 @@ static void tools_text(const struct writing *w, struct buf *b)
 	setting(o, b, "  manifest", w->manifest);
 }
 
-static str config_text(const struct writing *w)
+static int config_text(const struct writing *w, str *out, struct err *e)
 {
 	struct buf b = buf_in(w->o->a, TEXT_MAX);
 
@@ -119,7 +123,10 @@ static str config_text(const struct writing *w)
 	model_text(w, &b);
 	channel_text(w, &b);
 	tools_text(w, &b);
-	return buf_str(&b);
+	if (b.full)
+		return err_set(e, E_LIMIT, "the configuration is over %zu bytes", TEXT_MAX);
+	*out = buf_str(&b);
+	return OK;
 }
 
 static void server_text(const struct onboard *o, const struct server_preset *p, struct buf *b)
@@ -132,11 +139,11 @@ static void server_text(const struct onboard *o, const struct server_preset *p, 
 		buf_json(b, str_eq(arg, S("@WORKSPACE")) ? o->workspace : arg);
 	}
 	buf_add(b, S("]\n"));
-	if (!onboard_in_path(o, p->command))
+	if (!cli_which(&o->cli->env, o->a, str_of(p->command)).n)
 		buf_fmt(b, "disabled = true # until %s is installed\n", p->command);
 }
 
-static str manifest_text(const struct onboard *o)
+static int manifest_text(const struct onboard *o, str *out, struct err *e)
 {
 	struct buf b = buf_in(o->a, TEXT_MAX);
 
@@ -144,15 +151,41 @@ static str manifest_text(const struct onboard *o)
 	for (size_t i = 0; i < server_presets_n; i++)
 		if (o->servers[i])
 			server_text(o, &server_presets[i], &b);
-	return buf_str(&b);
+	if (b.full)
+		return err_set(e, E_LIMIT, "the list of servers is over %zu bytes", TEXT_MAX);
+	*out = buf_str(&b);
+	return OK;
 }
 
 /* --- writing ------------------------------------------------------------------------ */
 
+static int make_dir(struct writing *w, str path, struct err *e)
+{
+	str there = path_existing(w->o->a, path);
+
+	if (!str_eq(there, path)) {
+		assert(w->dirs_n < MADE_MAX);
+		w->dirs[w->dirs_n++] = (struct made_dir){ path, there };
+	}
+	return dir_make(path.p, 0700, e);
+}
+
+/* Files first; a directory that somebody put something into stays. */
+static void take_back(struct writing *w)
+{
+	while (w->made_n)
+		(void)unlink(w->made[--w->made_n]);
+	while (w->dirs_n) {
+		struct made_dir *d = &w->dirs[--w->dirs_n];
+		for (str p = d->path; p.n > d->there.n; p = path_dir(w->o->a, p))
+			(void)rmdir(p.p);
+	}
+}
+
 static int make(struct writing *w, str name, str text, struct err *e)
 {
 	str path = in_dir(w->o, name);
-	int rc = dir_make(path_dir(w->o->a, path).p, 0700, e);
+	int rc = make_dir(w, path_dir(w->o->a, path), e);
 
 	if (rc < 0 || (rc = file_place(path.p, text, 0600, e)) < 0)
 		return rc;
@@ -197,10 +230,12 @@ static void name_files(struct writing *w)
 static int make_all(struct writing *w, struct err *e)
 {
 	struct onboard *o = w->o;
+	str manifest, config;
 	int rc;
 
-	if ((rc = dir_make(o->dir.p, 0700, e)) < 0 ||
-	    (rc = dir_make(o->workspace.p, 0700, e)) < 0)
+	if ((rc = manifest_text(o, &manifest, e)) < 0 ||
+	    (rc = config_text(w, &config, e)) < 0 || (rc = make_dir(w, o->dir, e)) < 0 ||
+	    (rc = make_dir(w, o->workspace, e)) < 0)
 		return rc;
 	if (!o->no_key && o->key.typed.n &&
 	    (rc = make(w, w->key_file, arena_cat(o->a, o->key.typed, S("\n")), e)) < 0)
@@ -214,9 +249,9 @@ static int make_all(struct writing *w, struct err *e)
 		if ((rc = make_or_keep(w, name, str_of(template_persona[i].text), e)) < 0)
 			return rc;
 	}
-	if ((rc = make_or_keep(w, w->manifest, manifest_text(o), e)) < 0)
+	if ((rc = make_or_keep(w, w->manifest, manifest, e)) < 0)
 		return rc;
-	return make(w, o->path, config_text(w), e);
+	return make(w, o->path, config, e);
 }
 
 /* What the person is asked about; ASK_BACK and the end are theirs. */
@@ -238,7 +273,8 @@ int onboard_write(struct onboard *o, struct err *e)
 	struct writing w;
 	int rc;
 
-	ask_say(&o->ask, "\n%.*s with %.*s; %s; tools:%s%s%s%s%s%s", STRF(o->base_url),
+	ask_note(&o->ask, "%s", "");
+	ask_say(&o->ask, "%.*s with %.*s; %s; tools:%s%s%s%s%s%s", STRF(o->base_url),
 		STRF(o->model), o->telegram ? "Telegram and the terminal" : "the terminal",
 		o->files ? " files" : "", o->web ? " web" : "", o->exec ? " exec" : "",
 		o->memory ? " memory" : "", o->cron ? " cron" : "",
@@ -250,8 +286,7 @@ int onboard_write(struct onboard *o, struct err *e)
 		name_files(&w);
 		if ((rc = make_all(&w, e)) == OK)
 			break;
-		while (w.made_n)
-			(void)unlink(w.made[--w.made_n]);
+		take_back(&w);
 		if (o->ask.automatic)
 			return rc;
 		ask_say(&o->ask, "  ! %s; nothing was written. Mend that, or go back.", e->msg);

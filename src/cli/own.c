@@ -4,7 +4,6 @@
 #include "cli/own.h"
 
 #include "os/clock.h"
-#include "os/signals.h"
 #include "store/inbox.h"
 
 #include <signal.h>
@@ -12,7 +11,6 @@
 
 #define BUSY_LOOK_MS 200
 #define RECOVER_LOOKS 10
-#define TICK_MS 100
 
 /* What /stop does: the rows first, then the wait. */
 static void stop_turn(struct own *o)
@@ -33,8 +31,10 @@ static void stop_turn(struct own *o)
 	bell_ring(&o->kick);
 }
 
-static void on_signal(struct own *o, int signo)
+static void on_signal(void *arg, int signo)
 {
+	struct own *o = arg;
+
 	if (signo == SIGWINCH && o->on_resize)
 		o->on_resize(o->arg);
 	if (signo != SIGINT && signo != SIGTERM && signo != SIGHUP)
@@ -46,46 +46,35 @@ static void on_signal(struct own *o, int signo)
 		stop_turn(o);
 }
 
-static void *listen_main(void *arg)
+static void on_tick(void *arg)
 {
 	struct own *o = arg;
 
-	for (;;) {
-		struct pollfd fds[] = { { .fd = o->quit.fd, .events = POLLIN },
-					{ .fd = o->signals, .events = POLLIN } };
-		bool ticking = o->on_tick && atomic_load(&o->busy);
-		int64_t until = o->on_tick ? clock_mono_ms() + TICK_MS : 0;
-		int signo, rc = wait_fds(fds, COUNT(fds), until, NULL, NULL);
-		if (fds[0].revents)
-			return NULL;
-		if (rc == E_TIMEOUT && ticking && atomic_load(&o->busy))
-			o->on_tick(o->arg);
-		while (rc == OK && (signo = signals_next(o->signals)) != 0)
-			on_signal(o, signo);
-	}
+	if (atomic_load(&o->busy))
+		o->on_tick(o->arg);
 }
 
 int own_open(struct own *o, struct err *e)
 {
 	int rc;
 
-	o->leave.fd = o->quit.fd = o->kick.fd = -1;
+	o->leave.fd = o->hear.quit.fd = o->kick.fd = -1;
 	if ((rc = engine_check_schema(o->g, e)) < 0 ||
 	    (rc = cancel_init(&o->leave, &o->g->root, 0, e)) < 0 ||
-	    (rc = bell_init(&o->quit, e)) < 0 || (rc = bell_init(&o->kick, e)) < 0)
+	    (rc = bell_init(&o->kick, e)) < 0)
 		return rc;
 	o->work.leave = &o->leave;
-	return thread_start(&o->thread, "signals", listen_main, o, e);
+	o->hear.signals = o->signals;
+	o->hear.on_signal = on_signal;
+	o->hear.on_tick = o->on_tick ? on_tick : NULL;
+	o->hear.arg = o;
+	return hear_start(&o->hear, e);
 }
 
 void own_close(struct own *o)
 {
-	if (o->thread.running) {
-		bell_ring(&o->quit);
-		thread_join(&o->thread);
-	}
+	hear_stop(&o->hear);
 	bell_done(&o->kick);
-	bell_done(&o->quit);
 	cancel_done(&o->leave);
 }
 

@@ -11,8 +11,8 @@
 #define CLI_OWN_H
 
 #include "cli/cli.h"
+#include "cli/hear.h"
 #include "gateway/work.h"
-#include "os/thread.h"
 
 #include <stdatomic.h>
 
@@ -31,8 +31,8 @@ struct own {
 	struct cancel leave; /* the command should end */
 	_Atomic int signo; /* the last one that mattered, 0 none */
 	/* Private. */
-	struct thread thread;
-	struct bell quit, kick;
+	struct hear hear;
+	struct bell kick;
 	_Atomic bool busy, stopped;
 };
 

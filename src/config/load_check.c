@@ -56,7 +56,7 @@ static void check_model(struct loader *l)
 		missing_secret(l, "openai.api_key",
 			       l->c->file_mode
 				       ? "; an endpoint without keys: openai.no_key: true"
-				       : " (an endpoint without keys: LLM_NO_KEY=true)");
+				       : " (an endpoint without keys: set LLM_NO_KEY to true)");
 }
 
 /* A limit in money of a model without a price would be none. */

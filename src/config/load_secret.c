@@ -3,22 +3,11 @@
  */
 #include "config/load_internal.h"
 
+#include "config/value.h"
 #include "os/file.h"
 #include "os/path.h"
 
 #define SECRET_FILE_MAX (64 * 1024)
-
-static bool variable_name(str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '_' &&
-		    !(i && c >= '0' && c <= '9'))
-			return false;
-	}
-	return s.n > 0;
-}
 
 /* The text of the neighbour "<key>_env" or "<key>_file". */
 static str neighbour(struct loader *l, const struct option *o, const char *suffix, str *name)
@@ -71,15 +60,6 @@ static void from_file(struct loader *l, str path, str name, struct input *in)
 			      .from = arena_fmt(l->keep, "<set:file:%.*s>", STRF(path)) };
 }
 
-/* What would break a header line, and is always a mistake. */
-static bool one_word(str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f)
-			return false;
-	return true;
-}
-
 str config_find_secret(struct loader *l, const struct option *o, struct input *in)
 {
 	str env_name, file_name;
@@ -94,14 +74,15 @@ str config_find_secret(struct loader *l, const struct option *o, struct input *i
 			    o->key, o->key);
 	*in = (struct input){ 0 };
 	from_variable(l, option_env_name(l->a, o), in);
-	if (variable.n && !variable_name(variable))
+	if (variable.n && !value_variable(variable))
 		problem_add(l->p, NULL, env_name,
 			    "must be the name of a variable, not the secret itself");
 	else if (variable.n)
 		from_variable(l, variable, in);
 	if (!in->text.n && path.n)
 		from_file(l, path, file_name, in);
-	if (!one_word(in->text))
+	/* A blank would break a header line, and is always a mistake. */
+	if (in->text.n && !value_one_word(in->text))
 		problem_add(l->p, NULL, in->name, "must be one word without blanks");
 	return in->text.n ? in->from : S("<unset>");
 }

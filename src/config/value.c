@@ -246,6 +246,26 @@ const char *value_url(struct arena *a, str s, str *out)
 	return NULL;
 }
 
+bool value_variable(str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+
+		if (!letter && !(i && c >= '0' && c <= '9'))
+			return false;
+	}
+	return s.n > 0;
+}
+
+bool value_one_word(str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f)
+			return false;
+	return s.n > 0;
+}
+
 /* --- writing -------------------------------------------------------------------- */
 
 /* Can be written without quotes: nothing YAML or a reader could take for something else. */

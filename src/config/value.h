@@ -30,6 +30,12 @@ const char *value_url(struct arena *a, str s, str *out);
 /* "30s", "5m", "24h", "250ms": readable by value_ms(). */
 str value_ms_text(struct arena *a, int64_t ms);
 
+/* Can it be the name of a variable: letters, digits and _, no digit first? */
+bool value_variable(str s);
+
+/* Is it one word of printable ASCII, as what stands in a header line has to be? */
+bool value_one_word(str s);
+
 /* A scalar as YAML: plain where that is safe, else in double quotes. */
 str value_yaml(struct arena *a, str s);
 

@@ -425,6 +425,15 @@ def test_what_a_model_cannot_do(gantry, clever, what, reply, row, status, words)
     doctor(gantry).said(row, status, *words)
 
 
+@pytest.mark.parametrize("reply", [broken("slow down", 429), broken("overloaded", 503)])
+def test_the_rows_after_a_failed_question_say_what_it_was(gantry, clever, reply):
+    clever.answer(lambda r: able(r, plain=reply))
+    found = doctor(gantry, code=1)
+    for row in ("stream", "tools", "vision"):
+        assert "(%d)" % reply.status in found.said(row, "SKIP", "the first question failed")["message"]
+        assert "key" not in str(found.of(row))
+
+
 def test_an_endpoint_that_counts_no_tokens(gantry, clever):
     def answer(request):
         r = able(request)

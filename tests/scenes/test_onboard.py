@@ -252,6 +252,18 @@ QUESTIONS = [("Provider", "custom"), ("address", None), ("key\\?", ""), ("Variab
              ("Remember", ""), ("Reminders", ""), ("Servers", ""), ("Time zone", ""), ("Write this", "")]
 
 
+def test_answers_and_flags_are_the_defaults_when_asked_again(newcomer, model):
+    n = newcomer.start("--tools", "exec").provider(model)
+    n.answer("Model").answer("Telegram\\?", "n").answer("Workspace")
+    n.answer(r"Read and write[^\n]*\[y/N\]", "y").answer("Fetch").answer(r"Run commands[^\n]*\[Y/n\]").answer("Remember", "back").answer("Workspace")
+    n.answer(r"Read and write[^\n]*\[Y/n\]").answer("Fetch").answer("Run commands").answer("Remember").answer("Reminders")
+    n.answer("Servers", "thinking").answer("Time zone", "back").answer(r"Servers[^\n]*\[thinking\]").answer("Time zone")
+    n.answer("Write this").end()
+    text = n.config.read_text()
+    assert re.search(r"filesystem:\n    enabled: true", text) and re.search(r"exec:\n    enabled: true", text)
+    assert 'name    = "thinking"' in (n.dir / "mcp.toml").read_text()
+
+
 @pytest.mark.parametrize("stop, key, code", [(i, "\x04", 1) for i in range(len(QUESTIONS))] +
                          [(i, "\x03", 130) for i in (0, 4, 8, 15)])
 def test_leaving_at_any_question_writes_nothing(newcomer, model, stop, key, code):
@@ -311,6 +323,62 @@ def test_a_key_of_the_environment_is_named_and_not_copied(newcomer, model):
     assert "api_key_env: OPENAI_API_KEY" in n.config.read_text() and not (n.dir / "secrets").exists()
 
 
+OTHER = "another-key-0123456789"
+
+
+def test_a_typed_key_wins_over_a_variable_that_was_declined(newcomer, model):
+    newcomer.g.secrets.add(OTHER)
+    model.key = KEY
+    n = newcomer.start("--base-url", model.url, OPENAI_API_KEY=OTHER)
+    n.answer("Provider").answer("address").answer("OPENAI_API_KEY is set. Use it\\?", "n").answer("API key", KEY)
+    n.see("It has 1 model")
+    n.answer("Model").rest().end()
+    assert n.gantry("config", "show", OPENAI_API_KEY=OTHER).out.count("<set:file:%s/secrets/openai-key>" % n.dir) == 1
+    model.reply("Hello.")
+    assert n.gantry("prompt", "hi", OPENAI_API_KEY=OTHER).out == "Hello.\n"
+
+
+def test_a_file_that_a_flag_names_wins_over_the_variable(newcomer, bot, model):
+    newcomer.g.secrets.add(OTHER)
+    model.key = KEY
+    for name, text in (("key", KEY), ("token", TOKEN)):
+        (newcomer.g.dir / name).write_text(text + "\n")
+        (newcomer.g.dir / name).chmod(0o600)
+    args = ["--yes", "--base-url", model.url, "--provider", "openai", "--key-file", newcomer.g.dir / "key", "--telegram-id", "111",
+            "--telegram-api", bot.url, "--telegram-token-file", newcomer.g.dir / "token"]
+    env = {"OPENAI_API_KEY": OTHER, "TELEGRAM_BOT_TOKEN": "123456:" + OTHER}
+    r = newcomer.run(*args, code=1, GANTRY_OPENAI_API_KEY=OTHER, **env)
+    assert "API key: the variable GANTRY_OPENAI_API_KEY is set to another one and wins over any file: unset it" in r.err
+    newcomer.nothing_written()
+    r = newcomer.run(*args, code=None, **env)
+    assert r.out.startswith("This is @test_bot."), r.out
+    shown = newcomer.gantry("config", "show", **env).out
+    assert "<set:file:%s/key>" % newcomer.g.dir in shown and "<set:file:%s/token>" % newcomer.g.dir in shown
+    model.reply("Hello.")
+    assert newcomer.gantry("prompt", "hi", **env).out == "Hello.\n"
+
+
+@pytest.mark.parametrize("flag, value", [("--telegram-token-env", TOKEN), ("--key-env", "gsk_" + "aB3dE5fG" * 6)])
+def test_a_secret_in_the_place_of_a_name_is_refused_and_not_repeated(newcomer, flag, value):
+    newcomer.g.secrets.add(value)
+    args = ["--provider", "openai", "--model", "x", flag, value]
+    r = newcomer.run("--yes", "--no-check", "--telegram-id", "111", *args, code=1, OPENAI_API_KEY=KEY)
+    assert "gantry: onboard: %s: a variable has letters" % flag in r.err and r.err.count("\n") == 1
+    n = newcomer.start(*args, OPENAI_API_KEY=KEY)
+    n.see("onboard: %s: a variable has letters" % flag)
+    n.end(1)
+    assert value not in r.out + r.err + n.t.out.text
+    newcomer.nothing_written()
+
+
+def test_what_could_be_a_name_or_a_secret_is_not_repeated(newcomer):
+    value = "deadbeef00112233"
+    newcomer.g.secrets.add(value)
+    r = newcomer.run("--yes", "--no-check", "--provider", "openai", "--model", "x", "--key-env", value, code=1)
+    assert "API key: the variable that was named is not set" in r.err and value not in r.out + r.err
+    newcomer.nothing_written()
+
+
 # --- what is there already --------------------------------------------------------------------
 
 def test_an_existing_configuration_is_kept(newcomer, model):
@@ -356,7 +424,8 @@ def test_a_failed_write_takes_back_what_was_written(newcomer, model):
     n.answer("Write this")
     n.see("! [^\n]*persona[^\n]*; nothing was written. Mend that, or go back.")
     n.see("Write this[^\n]*: $")
-    assert [p.name for p in n.dir.rglob("*") if p.is_file()] == ["persona"]
+    assert [p.name for p in n.dir.rglob("*")] == ["persona"]
+    assert not (n.g.home / "gantry-workspace").exists()
     (n.dir / "persona").unlink()
     n.t.keys("\r")
     n.see("wrote [^\n]*config.yaml")
@@ -447,6 +516,25 @@ def test_the_owner_is_who_sends_the_code_and_nobody_else(newcomer, bot, model):
     assert len(model.requests) == 1
     p.term()
     p.wait(30, 0)
+
+
+def test_messages_that_wait_at_a_bot_in_use_are_not_taken_unasked(newcomer, bot, model):
+    bot.say("for the other program")
+    n = to_telegram(newcomer, bot, model)
+    n.see("! 1 update waits at this bot")
+    n.answer("Take it\\?").answer("numeric Telegram id", "111")
+    finish(n)
+    assert not bot.of("getUpdates")
+
+
+def test_an_update_of_the_last_number_there_is_ends_nothing(newcomer, bot, model):
+    n = to_telegram(newcomer, bot, model)
+    code = code_of(n)
+    bot.next_update = 2**63 - 1
+    bot.say(code)
+    n.see("The code came from id 111")
+    n.answer(r"Is that you\?")
+    finish(n)
 
 
 def test_a_name_made_of_control_characters_shows_as_what_it_is(newcomer, bot, model):
@@ -578,6 +666,28 @@ def test_what_flags_cannot_mean_is_one_line_and_nothing_is_written(newcomer, arg
     r = newcomer.run("--yes", *args, code=1, **env)
     assert r.err.startswith("gantry: onboard: ") and sentence in r.err and r.err.count("\n") == 1, r.err
     newcomer.nothing_written()
+
+
+def test_an_endpoint_that_does_not_run_comes_with_its_hint(newcomer):
+    r = newcomer.run("--yes", "--provider", "ollama", "--base-url", "http://127.0.0.1:1/v1", "--model", "x", code=1)
+    assert "is it running (ollama serve)" in r.err and r.err.count("\n") == 1, r.err
+
+
+def test_a_configuration_in_the_home_directory_works_with_the_defaults(newcomer):
+    home = newcomer.g.home
+    r = newcomer.run("--config", "other.yaml", "--yes", "--provider", "ollama", "--model", "x", "--no-check", code=None)
+    assert "workspace: %s/gantry-workspace" % home in (home / "other.yaml").read_text()
+    assert not r.out.startswith("\n") and "gantry --config %s/other.yaml chat" % home in r.out
+    r = newcomer.run("--config", "third.yaml", "--yes", "--provider", "ollama", "--model", "x", "--no-check",
+                     "--workspace", ".local/share/gantry/work", code=1)
+    assert "lies inside a directory of gantry's own files" in r.err
+
+
+def test_the_command_that_is_suggested_starts_this_configuration(newcomer):
+    (newcomer.g.home / "mtclaw.yaml").write_text("version: 1\n")
+    r = newcomer.run("--yes", "--provider", "ollama", "--model", "x", "--no-check", code=None,
+                     MTCLAW_CONFIG=newcomer.g.home / "mtclaw.yaml")
+    assert "  gantry --config %s chat" % newcomer.config in r.out, r.out
 
 
 def test_without_a_terminal_it_says_how_to_go_on(newcomer):

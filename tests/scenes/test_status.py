@@ -103,6 +103,8 @@ def test_a_turn_may_take_as_long_as_its_limits_allow(gantry, held):
     assert got["part"] == "turn" and "a turn made no step for 40" in got["reason"]
     gantry.manifest.write_text('[[server]]\nname = "slow"\ncommand = "/bin/true"\ntimeout = "2h"\n')
     assert status(gantry, code=0)["status"] == "healthy"
+    rows = json.loads(gantry.run("doctor", "--offline", "--json", code=None).out)
+    assert [r["message"].split(", ")[-1] for r in rows if r["check"] == "daemon"] == ["healthy"]
 
 
 def test_a_turn_of_a_command_is_not_the_daemons(gantry, held):

@@ -27,7 +27,7 @@ static str drawn(struct arena *a, enum chart_kind kind, const str *labels,
 		    &(struct chart){ .kind = kind,
 				     .title = "T",
 				     .label = "Day",
-				     .series = { "one", "two" },
+				     .series = { "one", "two <&>" },
 				     .colours = { 0, 3 },
 				     .series_n = 2,
 				     .labels = labels,
@@ -55,6 +55,7 @@ static void columns_are_stacked_and_a_little_is_still_something(void **state)
 	assert_int_equal(times(text, "height=\"90.00\""), 1);
 	assert_true(str_has(text, S("200k")));
 	assert_true(str_has(text, S("noted")));
+	assert_true(str_has(text, S("</svg>two &lt;&amp;&gt;</li>")));
 	(void)state;
 }
 

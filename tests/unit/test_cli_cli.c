@@ -49,7 +49,32 @@ static const struct cmd fake = { .name = "run",
 				 .summary = "s",
 				 .usage = "usage of run\n",
 				 .run = run_fake };
-static const struct cmd *const cmds[] = { &fake };
+
+static int run_rows(struct cli *cli)
+{
+	int code = cli_rest(cli, 1, 2);
+
+	return code != EXIT_OK ? code : cli->argc == 1 ? cli_rest(cli, 2, 2) : 8;
+}
+
+static int run_version(struct cli *cli)
+{
+	return cli_rest(cli, 0, 0) == EXIT_OK ? 9 : EXIT_USAGE;
+}
+
+static const struct cmd forms = { .name = "replay",
+				  .summary = "s",
+				  .usage = "usage: gantry replay list [--json]\n"
+					   "       gantry replay list --all\n"
+					   "       gantry replay show|rm ID\n"
+					   "       gantry replay move FROM\n"
+					   "\n"
+					   "More of replay.\n",
+				  .run = run_rows };
+static const struct cmd version = {
+	.name = "version", .summary = "s", .usage = "u\n", .run = run_version
+};
+static const struct cmd *const cmds[] = { &forms, &fake, &version };
 
 static char out_text[4096], err_text[4096];
 
@@ -138,6 +163,20 @@ static void wrong_usage_is_one_line_and_exits_2(void **state)
 		{ { "frob" }, "gantry: there is no command frob; see: gantry --help\n" },
 		{ { "rum" },
 		  "gantry: there is no command rum; did you mean run?; see: gantry --help\n" },
+		{ { "rpelay" },
+		  "gantry: there is no command rpelay; did you mean replay?; see: gantry "
+		  "--help\n" },
+		{ { "ru" },
+		  "gantry: there is no command ru; did you mean run?; see: gantry --help\n" },
+		{ { "vers" },
+		  "gantry: there is no command vers; did you mean version?; see: gantry "
+		  "--help\n" },
+		{ { "replay" },
+		  "gantry replay: say one of list, show, rm, move; see: gantry replay "
+		  "--help\n" },
+		{ { "replay", "move" },
+		  "gantry replay: something is missing, gantry replay move FROM; see: gantry "
+		  "replay --help\n" },
 		{ { "--frob" }, "gantry: unknown option --frob; see: gantry --help\n" },
 		{ { "run", "--frob" },
 		  "gantry run: unknown option --frob; see: gantry run --help\n" },
@@ -176,6 +215,36 @@ static void help_goes_to_standard_output(void **state)
 	assert_int_equal(seen.ran, 0);
 }
 
+static void the_version_is_an_option_too(void **state)
+{
+	assert_int_equal(RUN("--version"), 9);
+	assert_int_equal(RUN("--version", "x"), EXIT_USAGE);
+	assert_int_equal(RUN("run", "--version"), EXIT_USAGE);
+}
+
+static void an_answer_is_printed_whole_or_not_at_all(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct cli cli = { .a = &a };
+	struct buf b = buf_in(&a, 4);
+
+	buf_add(&b, S("12345"));
+	assert_int_equal(cli_answer(&cli, &b, true), EXIT_FAILED);
+	assert_int_equal(cli_answer(&cli, &b, false), EXIT_FAILED);
+}
+
+static void a_program_is_looked_for_in_path(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	char *vars[] = { (char *)"PATH=:/nonexistent:/:/bin", NULL };
+	struct env env = env_copy(&a, vars);
+
+	assert_string_equal(cli_which(&env, &a, S("sh")).p, "/bin/sh");
+	assert_string_equal(cli_which(&env, &a, S("/bin/sh")).p, "/bin/sh");
+	assert_int_equal(cli_which(&env, &a, S("bin")).n, 0); /* a directory */
+	assert_int_equal(cli_which(&env, &a, S("no-such-program")).n, 0);
+}
+
 static void every_command_of_ours_has_an_example(void **state)
 {
 	static const struct cmd *const ours[] = { &cmd_run,      &cmd_chat,   &cmd_prompt,
@@ -195,6 +264,9 @@ int main(void)
 		cmocka_unit_test(options_stand_anywhere_before_two_dashes),
 		cmocka_unit_test(wrong_usage_is_one_line_and_exits_2),
 		cmocka_unit_test(help_goes_to_standard_output),
+		cmocka_unit_test(the_version_is_an_option_too),
+		cmocka_unit_test(an_answer_is_printed_whole_or_not_at_all),
+		cmocka_unit_test(a_program_is_looked_for_in_path),
 		cmocka_unit_test(every_command_of_ours_has_an_example),
 	};
 

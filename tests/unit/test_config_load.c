@@ -176,7 +176,7 @@ static void everything_wrong_is_told_at_once(void **state)
 		"CRON_MAX_JOBS: must be a whole number from 1 to 100000\n"
 		"LLM_BASE_URL: must be set\n"
 		"LLM_MODEL: must be set\n"
-		"LLM_API_KEY: must be set (an endpoint without keys: LLM_NO_KEY=true)\n"
+		"LLM_API_KEY: must be set (an endpoint without keys: set LLM_NO_KEY to true)\n"
 		"TELEGRAM_BOT_TOKEN: must be set\n"
 		"TELEGRAM_ALLOWED_USERS: is empty: the bot would accept no one\n");
 	assert_int_equal(l.problems.n, 7);

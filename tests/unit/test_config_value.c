@@ -265,6 +265,17 @@ static void distances_count_edits_and_swaps(void **state)
 	assert_int_equal(value_distance((str){ x, 64 }, (str){ x, 63 }), 1);
 }
 
+static void names_of_variables_and_single_words_are_told_apart(void **state)
+{
+	(void)state;
+	assert_true(value_variable(S("_A1")) && value_variable(S("a")));
+	assert_false(value_variable(S("")) || value_variable(S("1A")) ||
+		     value_variable(S("A-B")) || value_variable(S("123:AA")));
+	assert_true(value_one_word(S("sk-1:x~")));
+	assert_false(value_one_word(S("")) || value_one_word(S("a b")) ||
+		     value_one_word(S("a\x7f")) || value_one_word(S("\xc3\xa4")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +286,7 @@ int main(void)
 		cmocka_unit_test(words_are_case_blind_and_have_aliases),
 		cmocka_unit_test(urls_are_absolute),
 		cmocka_unit_test(scalars_are_quoted_where_needed),
+		cmocka_unit_test(names_of_variables_and_single_words_are_told_apart),
 		cmocka_unit_test(distances_count_edits_and_swaps),
 	};
 
