@@ -96,6 +96,8 @@ static int list(struct cli *cli, const struct config *cfg, struct store *s, int6
 		buf_add(&b, !json ? S("") : i ? S(",\n") : S("\n"));
 		(json ? row_json : row_text)(&b, cfg, &v[i], cli->a);
 	}
+	if (b.full)
+		return err_set(e, E_LIMIT, "the list is over %zu bytes; say --limit", OUT_MAX);
 	if (json) {
 		buf_add(&b, S("\n]\n"));
 		(void)fwrite(b.p, 1, b.n, stdout);
@@ -146,6 +148,8 @@ static int rules_list(struct cli *cli, const struct config *cfg, struct store *s
 				STRF(text_line(cli->a, v[i].by, 24)), STRF(when),
 				STRF(text_line(cli->a, v[i].command, 200)));
 	}
+	if (b.full)
+		return err_set(e, E_LIMIT, "the list is over %zu bytes", OUT_MAX);
 	if (json)
 		(void)fwrite(b.p, 1, b.n, stdout);
 	if (json)

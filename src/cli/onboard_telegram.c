@@ -58,7 +58,7 @@ static struct telegram_reply call(struct onboard *o, const struct telegram_api *
 
 /* --- the token ---------------------------------------------------------------------- */
 
-/* 1: go on without Telegram, 2: go on without asking it. */
+/* It did not say who it is.  OK: go on, with what was changed: the token, or without Telegram. */
 static int mend(struct onboard *o, const struct telegram_reply *r, struct err *e)
 {
 	bool token = r->end == TELEGRAM_TOKEN;

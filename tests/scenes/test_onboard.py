@@ -9,7 +9,7 @@ import pytest
 
 from fakes.model import Reply
 from fakes.telegram import ALLOWED, TOKEN
-from harness.fixtures import KEY
+from harness.fixtures import KEY, TREE
 from harness.newcomer import Newcomer
 from harness.tls import Front, certificate
 from harness.watch import Gate
@@ -688,6 +688,27 @@ def test_the_command_that_is_suggested_starts_this_configuration(newcomer):
     r = newcomer.run("--yes", "--provider", "ollama", "--model", "x", "--no-check", code=None,
                      MTCLAW_CONFIG=newcomer.g.home / "mtclaw.yaml")
     assert "  gantry --config %s chat" % newcomer.config in r.out, r.out
+
+
+@pytest.mark.parametrize("words", [["run"], ["chat"], ["prompt", "hi"], []])
+def test_without_any_configuration_the_last_line_names_this(newcomer, words):
+    r = newcomer.gantry(*words, code=1)
+    assert "LLM_MODEL: must be set" in r.err and r.err.endswith("\ngantry: gantry onboard sets this up\n")
+    r = newcomer.gantry(*words, code=1, LLM_MODEL="x")      # somebody sets it up by variables, and is not done
+    assert "LLM_BASE_URL: must be set" in r.err and "onboard" not in r.err
+
+
+def test_doctor_without_any_configuration_names_this_and_hides_no_advice(newcomer):
+    r = newcomer.gantry("doctor", code=1)
+    assert "set LLM_NO_KEY to true" in r.out and r.out.endswith("gantry onboard sets this up\n")
+
+
+def test_help_begins_with_this(newcomer):
+    names = re.findall(r"^  (\w+) ", newcomer.gantry("--help").out, re.M)
+    readme = re.findall(r"`gantry (\w+)", (TREE / "README.md").read_text().split("| --- | --- |", 1)[1])
+    assert names[:4] == ["onboard", "chat", "run", "import"]
+    first = [n for i, n in enumerate(readme) if n in names and n not in readme[:i]]
+    assert [n for n in names if n in first] == first
 
 
 def test_without_a_terminal_it_says_how_to_go_on(newcomer):

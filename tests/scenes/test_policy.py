@@ -76,10 +76,14 @@ def test_what_was_allowed_for_good_is_listed_and_taken_back(gantry, work, model)
     gantry.run("approvals", "rules", "rm", "ffff", code=1)
     gantry.run("approvals", "rules", "rm", "abcdef")
     assert json.loads(gantry.run("approvals", "rules", "list", "--json").out) == []
+    assert gantry.run("approvals", "rules", "list").out == "nothing is allowed for good\n"
 
 
 def test_without_a_database_there_is_nothing_to_list(gantry, work):
     assert gantry.run("approvals", "list").out == "no database yet\n"
+    gantry.talk(code=0)
+    assert gantry.run("approvals", "list").out == "no tool was called yet\n"
+    assert json.loads(gantry.run("approvals", "list", "--json").out) == []
     assert not gantry.db_path.exists()
 
 
