@@ -81,10 +81,10 @@ def test_what_was_allowed_for_good_is_listed_and_taken_back(gantry, work, model)
 
 def test_without_a_database_there_is_nothing_to_list(gantry, work):
     assert gantry.run("approvals", "list").out == "no database yet\n"
+    assert not gantry.db_path.exists()
     gantry.talk(code=0)
     assert gantry.run("approvals", "list").out == "no tool was called yet\n"
     assert json.loads(gantry.run("approvals", "list", "--json").out) == []
-    assert not gantry.db_path.exists()
 
 
 def test_a_bad_pattern_is_named_with_its_place(gantry, work):
