@@ -170,25 +170,37 @@ static int chosen(const struct ask *q, int64_t **ids, size_t *n, struct err *e)
 	return OK;
 }
 
-static int forget(const struct ask *q, struct err *e)
+static int forget_some(const struct ask *q, size_t *n, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct memory *gone;
 	int64_t *ids;
-	size_t n;
-	int rc = chosen(q, &ids, &n, e);
+	int rc = chosen(q, &ids, n, e);
 
-	if (rc < 0 || (rc = store_begin(&tx, q->s, NULL, e)) < 0 ||
-	    (rc = store_memory_forget(&tx, ids, n, S(""), q->cli->a, &gone, &n, e)) < 0)
+	if (rc < 0 || *n == 0 || (rc = store_begin(&tx, q->s, NULL, e)) < 0 ||
+	    (rc = store_memory_forget(&tx, ids, *n, S(""), q->cli->a, &gone, n, e)) < 0 ||
+	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
-	if (n == 0)
-		return err_set(e, E_NOENT, "%s; nothing was forgotten",
-			       q->query ? "no memory has all words of the query"
-					: "there is no memory with this id");
-	if ((rc = store_commit(&tx, e)) < 0)
-		return rc;
-	print(q, gone, n);
+	print(q, gone, *n);
 	return OK;
+}
+
+static int forget(const struct ask *q, struct err *e)
+{
+	size_t all = 0, n;
+	int rc;
+
+	/* A search finds only so many at once. */
+	do {
+		if ((rc = forget_some(q, &n, e)) < 0)
+			return rc;
+		all += n;
+	} while (q->query && n);
+	if (all)
+		return OK;
+	return err_set(e, E_NOENT, "%s; nothing was forgotten",
+		       q->query ? "no memory has all words of the query"
+				: "there is no memory with this id");
 }
 
 static int export_all(const struct ask *q, struct err *e)

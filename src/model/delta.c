@@ -343,11 +343,12 @@ static int add_message(struct answer *s, const struct json *m, bool whole, struc
 	return add_calls(s, m, whole, e);
 }
 
+/* A number of tokens that no request can have is none: sums are made of it. */
 static int64_t count_of(const struct json *v, const char *key, int64_t def)
 {
 	int64_t n = json_i64(v, key, def);
 
-	return n < 0 ? def : n;
+	return n < 0 || n > MODEL_TOKENS_MAX ? def : n;
 }
 
 static void take_usage(struct answer *s, const struct json *u)
@@ -364,6 +365,8 @@ static void take_usage(struct answer *s, const struct json *u)
 	for (size_t i = 0; i < COUNT(cached); i++)
 		t->cached = count_of(u, cached[i], t->cached);
 	t->cached = count_of(json_get(u, "prompt_tokens_details"), "cached_tokens", t->cached);
+	if (t->prompt >= 0 && t->cached > t->prompt)
+		t->cached = t->prompt;
 	s->progress = true;
 }
 

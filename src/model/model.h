@@ -69,6 +69,8 @@ struct model_call {
 	str args; /* JSON text as given; "{}" for none.  May be invalid JSON */
 };
 
+#define MODEL_TOKENS_MAX (INT64_C(1) << 30) /* more than a request can have: not believed */
+
 struct model_usage {
 	int64_t prompt, completion, cached; /* tokens as reported; -1 unknown */
 };

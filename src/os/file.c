@@ -140,6 +140,9 @@ int file_write_atomic(const char *path, str content, unsigned mode, struct err *
 	if (!realpath(path, target) &&
 	    snprintf(target, sizeof target, "%s", path) >= (int)sizeof target)
 		return err_set(e, E_INVAL, "path too long: %.80s...", path);
+	struct stat st;
+	if (stat(target, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, E_INVAL, "%s: not a regular file", path);
 	id_new(id);
 	if (snprintf(temp, sizeof temp, "%s.%s.tmp", target, id) >= (int)sizeof temp)
 		return err_set(e, E_INVAL, "path too long: %.80s...", path);
@@ -450,7 +453,8 @@ static bool lock_exclusive(int fd)
 
 int lock_take(int *fd, const char *path, struct err *e)
 {
-	SCOPED(fd_drop) int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	SCOPED(fd_drop)
+	int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0600);
 	char text[24];
 
 	if (lock < 0)

@@ -22,7 +22,8 @@ int file_read_fd(str *out, struct arena *a, int fd, size_t max, struct err *e) M
 /* All of the regular file at path; E_NOENT, E_DENIED, E_INVAL (not a regular file), E_LIMIT. */
 int file_read(str *out, struct arena *a, const char *path, size_t max, struct err *e) MUSTUSE;
 
-/* Write through a temporary file in the same directory, fsync and rename. */
+/* Write through a temporary file in the same directory, fsync and rename.  E_INVAL where
+ * something else than a regular file is. */
 int file_write_atomic(const char *path, str content, unsigned mode, struct err *e) MUSTUSE;
 
 /* Add content to the end of the regular file at path (made with mode when absent; no link is

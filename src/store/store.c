@@ -116,6 +116,9 @@ static int open_all(struct store *s, const struct store_cfg *cfg, const struct c
 
 	if (rc < 0)
 		return rc;
+	struct stat st;
+	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, E_INVAL, "%s: not a regular file", s->path);
 	if (store_reads(s))
 		return open_reader(s, e);
 	if (s->mode == STORE_DAEMON && (rc = take_daemon_lock(s, c, e)) < 0)

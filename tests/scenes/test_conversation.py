@@ -155,6 +155,16 @@ def test_usage_is_stored_with_cached_tokens(gantry, model):
     assert tuple(row) == (1200, 34, 1024)
 
 
+@pytest.mark.parametrize("tokens", [2 ** 63 - 1, 2 ** 63, 2 ** 31, -1, "many", 1.5])
+def test_a_usage_that_no_request_can_have_is_not_believed(gantry, model, tokens):
+    model.reply("one", usage={"prompt_tokens": tokens, "completion_tokens": tokens, "total_tokens": 1})
+    model.reply("two", usage={"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 1000})
+    gantry.talk("hi")
+    assert gantry.talk("and now?").out == "two\n"
+    rows = gantry.sql("select prompt_tokens, completion_tokens, cached_tokens from model_calls order by id")
+    assert [tuple(r) for r in rows] == [(None, None, None), (10, 5, 10)]
+
+
 # Slash commands --------------------------------------------------------------------------------
 
 

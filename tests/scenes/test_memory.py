@@ -294,3 +294,12 @@ def test_a_death_anywhere_stores_once(gantry, model):
         rows = gantry.sql("select 1 from memory where subject = ?", "n%d" % n)
         assert len(rows) == len(received), "%d rows of message %d" % (len(rows), n)
     assert died > 5
+
+
+def test_a_forget_by_query_takes_every_match(gantry):
+    lines = "".join(json.dumps({"kind": "fact", "subject": "s%d" % n, "content": "the secretword number %d" % n})
+                    + "\n" for n in range(450))
+    gantry.run("memory", "import", "-", input=lines)
+    gone = gantry.run("memory", "forget", "--query", "secretword").out
+    assert len(gone.splitlines()) == 450
+    assert "secretword" not in gantry.run("memory", "search", "secretword").out

@@ -189,3 +189,21 @@ def test_a_running_daemon_clears_away_what_a_dead_command_left(gantry, model):
     d.err.wait("turns.recovered")
     assert [r["state"] for r in gantry.sql("select state from turns")] == ["interrupted"]
     d.finish()
+
+
+@pytest.mark.parametrize("words", [["doctor", "--offline"], ["usage"], ["memory", "list"], ["prompt", "hi"]],
+                         ids=lambda w: w[0])
+def test_a_database_that_is_no_file_is_refused(gantry, words):
+    gantry.data.mkdir(exist_ok=True)
+    os.mkfifo(gantry.db_path)
+    said = gantry.run(*words, code=1)
+    assert "not a regular file" in said.err + said.out
+
+
+def test_a_lock_behind_a_link_is_left_alone(gantry, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("keep me")
+    gantry.data.mkdir(exist_ok=True)
+    os.symlink(precious, str(gantry.db_path) + ".lock")
+    assert ".lock" in gantry.run("run", code=1).err
+    assert precious.read_text() == "keep me"

@@ -134,6 +134,10 @@ static void replacing_keeps_links_and_leaves_nothing_else(void **state)
 	assert_string_equal(text.p, "new");
 	/* A directory is in the way: an error, and no temporary file left. */
 	assert_true(file_write_atomic(sub, S("x"), 0600, NULL) < 0);
+	const char *fifo = in_dir(&a, "fifo");
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(file_write_atomic(fifo, S("x"), 0600, NULL), E_INVAL);
+	assert_int_equal(unlink(fifo), 0);
 	assert_int_equal(file_write_atomic(in_dir(&a, "no/such"), S("x"), 0600, NULL), E_NOENT);
 	assert_int_equal(dir_list(&names, &n, &a, sub, 10, NULL), OK);
 	assert_int_equal(n, 2);
