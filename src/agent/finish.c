@@ -226,7 +226,10 @@ int run_finish_failed(struct run *r, const struct model_failure *fail, const str
 		      struct err *e)
 {
 	const char *kind = fail->kind == MODEL_OK ? "internal" : model_kind_word(fail->kind);
-	str error = arena_fmt(r->a, "%s: %s", kind, why->msg);
+	/* What the model's side says begins with its kind. */
+	str error = str_starts(str_of(why->msg), str_of(kind))
+			    ? arena_dup(r->a, str_of(why->msg))
+			    : arena_fmt(r->a, "%s: %s", kind, why->msg);
 
 	log_warn("turn.failed", "kind=%s err=%.*s", kind, STRF(log_q(r->a, str_of(why->msg))));
 	return close_turn(r, TURN_FAILED, "This turn failed", error, apology(r, fail, why->msg),

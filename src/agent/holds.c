@@ -105,19 +105,20 @@ static void add_word(struct buf *b, const char *head, str word, struct arena *a)
 }
 
 /* One transaction for all of them; hold NULL: off. */
-static int write_all(struct agent *ag, str channel, str address, const str *keys, size_t n,
-		     const enum tool_hold *hold, struct arena *a, struct err *e)
+static int write_all(struct agent *ag, str channel, str address, const struct str_list *keys,
+		     const enum tool_hold *hold, struct arena *a, const struct cancel *c,
+		     struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct session s;
 	int rc;
 
-	if ((rc = store_begin(&tx, ag->opt.store, NULL, e)) < 0 ||
+	if ((rc = store_begin(&tx, ag->opt.store, c, e)) < 0 ||
 	    (rc = store_session_ensure(&tx, channel, address, a, &s, e)) < 0)
 		return rc;
-	for (size_t i = 0; rc == OK && i < n; i++)
-		rc = hold ? store_tool_hold(&tx, s.id, keys[i], *hold, e)
-			  : store_tool_release(&tx, s.id, keys[i], e);
+	for (size_t i = 0; rc == OK && i < keys->n; i++)
+		rc = hold ? store_tool_hold(&tx, s.id, keys->v[i], *hold, e)
+			  : store_tool_release(&tx, s.id, keys->v[i], e);
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
@@ -138,17 +139,17 @@ static str begin(struct holds *h, struct agent *ag, str channel, str address, st
 }
 
 /* In words what became of it. */
-static str told(struct buf *done, struct buf * not, const char *after, int rc,
+static str told(struct buf *done, struct buf *others, const char *after, int rc,
 		const struct err *e, struct arena *a)
 {
 	if (rc < 0)
 		return arena_fmt(a, "That did not work: %s", e->msg);
 	return arena_fmt(a, "%.*s%s%s%.*s", STRF(buf_str(done)), done->n ? after : "",
-			 done->n && not ->n ? "; " : "", STRF(buf_str(not )));
+			 done->n && others->n ? "; " : "", STRF(buf_str(others)));
 }
 
 str holds_set(struct agent *ag, str channel, str address, str prefixes, enum tool_hold hold,
-	      struct arena *a)
+	      struct arena *a, const struct cancel *c)
 {
 	struct buf on = buf_in(a, 4096), unknown = buf_in(a, 4096);
 	str keys[PREFIXES_MAX], known[PREFIXES_MAX];
@@ -171,16 +172,19 @@ str holds_set(struct agent *ag, str channel, str address, str prefixes, enum too
 		known[known_n++] = keys[i];
 		add_word(&on, "on:", keys[i], a);
 	}
-	int rc = known_n ? write_all(ag, channel, address, known, known_n, &hold, a, &e) : OK;
+	int rc = known_n ? write_all(ag, channel, address, &(struct str_list){ known, known_n },
+				     &hold, a, c, &e)
+			 : OK;
 	return told(&on, &unknown,
 		    hold == TOOL_HOLD_SHORT ? " (27 hours after the last use)"
 					    : " (six hours after the last use)",
 		    rc, &e, a);
 }
 
-str holds_off(struct agent *ag, str channel, str address, str prefixes, struct arena *a)
+str holds_off(struct agent *ag, str channel, str address, str prefixes, struct arena *a,
+	      const struct cancel *c)
 {
-	struct buf off = buf_in(a, 4096), not = buf_in(a, 4096);
+	struct buf off = buf_in(a, 4096), others = buf_in(a, 4096);
 	str keys[PREFIXES_MAX], held[PREFIXES_MAX];
 	size_t n, held_n = 0;
 	struct holds h;
@@ -196,10 +200,12 @@ str holds_off(struct agent *ag, str channel, str address, str prefixes, struct a
 			add_word(&off, "off:", keys[i], a);
 			continue;
 		}
-		add_word(&not, "not on by itself:", keys[i], a);
+		add_word(&others, "not on by itself:", keys[i], a);
 		if (by.n)
-			buf_fmt(&not, " (on with %.*s)", STRF(by));
+			buf_fmt(&others, " (on with %.*s)", STRF(by));
 	}
-	int rc = held_n ? write_all(ag, channel, address, held, held_n, NULL, a, &e) : OK;
-	return told(&off, &not, "", rc, &e, a);
+	int rc = held_n ? write_all(ag, channel, address, &(struct str_list){ held, held_n },
+				    NULL, a, c, &e)
+			: OK;
+	return told(&off, &others, "", rc, &e, a);
 }

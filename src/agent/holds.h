@@ -28,7 +28,8 @@ str holds_list(const struct holds *h, struct arena *a);
 /* Switch the prefixes of a text (up to eight, with commas between them) on for this chat, or
  * off; the answer.  What is not known is said, and the others are done. */
 str holds_set(struct agent *ag, str channel, str address, str prefixes, enum tool_hold hold,
-	      struct arena *a);
-str holds_off(struct agent *ag, str channel, str address, str prefixes, struct arena *a);
+	      struct arena *a, const struct cancel *c);
+str holds_off(struct agent *ag, str channel, str address, str prefixes, struct arena *a,
+	      const struct cancel *c);
 
 #endif

@@ -52,11 +52,11 @@ str run_text_of(struct arena *a, const struct inbox_row *rows, size_t n)
 }
 
 /* One picture, or what is said in its place. */
-static void load(struct run *r, const struct attachment *f, size_t *total,
+static void load(str dir, const struct attachment *f, size_t *total, struct arena *to,
 		 struct prompt_image *out)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	str dir = store_blobs(r->ag->opt.store), bytes;
+	str bytes;
 	struct err why = { 0 };
 
 	if (*total + (size_t)f->bytes > IMAGES_MAX) {
@@ -74,37 +74,44 @@ static void load(struct run *r, const struct attachment *f, size_t *total,
 		return;
 	}
 	*total += bytes.n;
-	out->url = arena_fmt(r->a, "data:%.*s;base64,%.*s",
+	out->url = arena_fmt(to, "data:%.*s;base64,%.*s",
 			     STRF(f->mime.n ? f->mime : S("image/jpeg")),
 			     STRF(base64_of(&a, bytes)));
 }
 
-int run_images(struct run *r, struct err *e)
+int turn_images(struct store *s, str turn_id, bool none, struct arena *a,
+		const struct prompt_image **out, size_t *n, struct err *e)
 {
 	struct turn_file *files;
-	size_t n, total = 0;
-	int rc = store_turn_files(r->ag->opt.store, r->t->id, r->a, &files, &n, e);
+	size_t files_n, used = 0, total = 0;
+	int rc = store_turn_files(s, turn_id, a, &files, &files_n, e);
 
 	if (rc < 0)
 		return rc;
-	struct prompt_image *v = NEWN(r->a, struct prompt_image, n + 1);
-	r->no_images |= r->t->no_images;
-	r->images_n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct prompt_image *last = r->images_n ? &v[r->images_n - 1] : NULL;
+	struct prompt_image *v = NEWN(a, struct prompt_image, files_n + 1);
+	for (size_t i = 0; i < files_n; i++) {
+		struct prompt_image *last = used ? &v[used - 1] : NULL;
 		if (!is_photo(&files[i].file))
 			continue;
-		if (r->no_images && last && last->seq == files[i].seq)
+		if (none && last && last->seq == files[i].seq)
 			continue; /* said once a message */
-		v[r->images_n] = (struct prompt_image){ .seq = files[i].seq };
-		if (r->no_images)
-			v[r->images_n].note = S(NOTE_REFUSED);
+		v[used] = (struct prompt_image){ .seq = files[i].seq };
+		if (none)
+			v[used].note = S(NOTE_REFUSED);
 		else
-			load(r, &files[i].file, &total, &v[r->images_n]);
-		r->images_n++;
+			load(store_blobs(s), &files[i].file, &total, a, &v[used]);
+		used++;
 	}
-	r->images = v;
+	*out = v;
+	*n = used;
 	return OK;
+}
+
+int run_images(struct run *r, struct err *e)
+{
+	r->no_images |= r->t->no_images;
+	return turn_images(r->ag->opt.store, r->t->id, r->no_images, r->a, &r->images,
+			   &r->images_n, e);
 }
 
 int run_images_refused(struct run *r, struct err *e)

@@ -83,6 +83,8 @@ static int use(struct run *r, const struct approval *p, struct call *call, struc
 	if (rc < 0 || (rc = store_commit(&tx, e)) < 0)
 		return rc;
 	start.state = CALL_RUNNING;
+	start.shown = p->command;
+	start.shown_max = QUESTION_MAX;
 	*call = start;
 	return OK;
 }

@@ -119,35 +119,21 @@ static int load_rows(struct store *s, str session_id, const struct sent_record *
 	return OK;
 }
 
-/* The pictures as the turn saw them. */
-static int load_images(struct store *s, str turn_id, bool none, struct arena *a,
-		       struct run *scratch, struct err *e)
-{
-	struct agent *ag = NEW(a, struct agent);
-	struct turn *t = NEW(a, struct turn);
-
-	ag->opt.store = s;
-	t->id = turn_id;
-	*scratch = (struct run){ .ag = ag, .t = t, .a = a, .no_images = none };
-	return run_images(scratch, e);
-}
-
 static int make_messages(struct remade *out, struct store *s, const struct turn_found *t,
 			 struct arena *a, struct err *e)
 {
 	const struct sent_record *r = &out->record;
-	struct run scratch;
+	const struct prompt_image *images;
 	struct message *rows;
 	struct model_msg *msgs;
-	size_t n;
+	size_t n, images_n;
 	int rc = load_rows(s, t->session_id, r, a, &rows, &n, e);
 
-	if (rc < 0 || (rc = load_images(s, t->id, r->no_images, a, &scratch, e)) < 0)
+	if (rc < 0 || (rc = turn_images(s, t->id, r->no_images, a, &images, &images_n, e)) < 0)
 		return rc;
 	if (r->note.n)
 		rows[n++] = sent_note(a, t->id, r->note);
-	rc = prompt_messages_with(a, rows, n, scratch.images, scratch.images_n, &msgs,
-				  &out->msgs_n, e);
+	rc = prompt_messages_with(a, rows, n, images, images_n, &msgs, &out->msgs_n, e);
 	out->msgs = msgs;
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/sent.h"
 #include "store/model_call.h"
+#include "store/trace.h"
 
 /* A request, made again. */
 struct remade {
@@ -45,7 +46,7 @@ struct replay {
 	size_t calls_n;
 };
 
-/* id as of store_turn_find().  E_NOENT, E_INVAL. */
+/* A turn by its id or the beginning of one.  E_NOENT, E_INVAL. */
 int replay_turn(struct replay *out, struct store *s, str id, struct arena *a,
 		struct err *e) MUSTUSE;
 

@@ -114,7 +114,9 @@ int run_tools_used(const struct run *r, struct tx *tx, const struct call *calls,
 /* ask.c: one request; a step with calls is journaled, an answer is left in r. */
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e) MUSTUSE;
 
-/* images.c: the pictures of the turn's messages, as they are shown to the model. */
+/* images.c: the pictures of a turn's messages, as shown to the model; none: it cannot see. */
+int turn_images(struct store *s, str turn_id, bool none, struct arena *a,
+		const struct prompt_image **out, size_t *n, struct err *e) MUSTUSE;
 int run_images(struct run *r, struct err *e) MUSTUSE;
 /* The model refused them: from now on it is told of them. */
 int run_images_refused(struct run *r, struct err *e) MUSTUSE;

@@ -26,6 +26,7 @@ struct ask {
 	struct agent *ag;
 	str channel, address, sender, args;
 	struct arena *a;
+	const struct cancel *c;
 };
 
 static str run_help(const struct ask *q);
@@ -121,14 +122,14 @@ str slash_control_reply(struct arena *a, enum control what, const struct control
 }
 
 bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
-		   struct arena *a, str *reply)
+		   struct arena *a, str *reply, const struct cancel *c)
 {
 	str args;
 	const struct slash *s = find(text, a, &args);
 
 	if (!s || !s->run)
 		return false;
-	*reply = s->run(&(struct ask){ ag, channel, address, sender, args, a });
+	*reply = s->run(&(struct ask){ ag, channel, address, sender, args, a, c });
 	return true;
 }
 
@@ -191,7 +192,7 @@ static int resend(const struct ask *q, int64_t *n, struct err *e)
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc;
 
-	if ((rc = store_begin(&tx, q->ag->opt.store, NULL, e)) < 0 ||
+	if ((rc = store_begin(&tx, q->ag->opt.store, q->c, e)) < 0 ||
 	    (rc = store_outbox_resend(&tx, q->channel, q->address, n, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
@@ -332,15 +333,15 @@ static str run_tools(const struct ask *q)
 
 static str run_brief(const struct ask *q)
 {
-	return holds_set(q->ag, q->channel, q->address, q->args, TOOL_HOLD_BRIEF, q->a);
+	return holds_set(q->ag, q->channel, q->address, q->args, TOOL_HOLD_BRIEF, q->a, q->c);
 }
 
 static str run_short(const struct ask *q)
 {
-	return holds_set(q->ag, q->channel, q->address, q->args, TOOL_HOLD_SHORT, q->a);
+	return holds_set(q->ag, q->channel, q->address, q->args, TOOL_HOLD_SHORT, q->a, q->c);
 }
 
 static str run_off(const struct ask *q)
 {
-	return holds_off(q->ag, q->channel, q->address, q->args, q->a);
+	return holds_off(q->ag, q->channel, q->address, q->args, q->a, q->c);
 }

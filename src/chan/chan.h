@@ -23,9 +23,9 @@ struct chan_up {
 	void (*on_control)(void *arg, str turn_id);
 	/* Is text a command that is answered at once, beside any turn?  If so, *reply is its
 	 * answer; the channel adds it to the outbox in the transaction that records the event.
-	 * Called outside any transaction. */
+	 * Called outside any transaction.  It may wait for the writer, until c ends. */
 	bool (*command)(void *arg, str channel, str address, str sender, str text,
-			struct arena *a, str *reply);
+			struct arena *a, str *reply, const struct cancel *c);
 	/* The words /stop and /new and their like: OK and *what, or E_NOENT. */
 	int (*control)(str text, struct arena *a, enum control *what);
 	/* What to tell the user after a control word. */

@@ -308,7 +308,7 @@ static void classify(struct stdio *s, struct entry *x, struct arena *a)
 	if (up->control && up->control(x->text, a, &x->what) == OK)
 		x->kind = ENTRY_CONTROL;
 	else if (up->command && up->command(up->arg, S(STDIO_CHANNEL), S(STDIO_ADDRESS),
-					    S("local"), x->text, a, &x->reply))
+					    S("local"), x->text, a, &x->reply, &s->stop))
 		x->kind = ENTRY_COMMAND;
 }
 

@@ -90,8 +90,8 @@ static void classify(struct batch *b, struct entry *x, str typed)
 		x->kind = CONTROL;
 		return;
 	}
-	if (typed.n &&
-	    up->command(up->arg, CHANNEL, x->address, x->sender, typed, b->a, &x->reply)) {
+	if (typed.n && up->command(up->arg, CHANNEL, x->address, x->sender, typed, b->a,
+				   &x->reply, &t->stop)) {
 		x->kind = COMMAND;
 		return;
 	}

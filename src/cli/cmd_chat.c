@@ -68,7 +68,7 @@ static int take(struct chat *c, str line, struct arena *a, struct err *e)
 	if (slash_control(line, a, &what) == OK)
 		return control(c, what, a, e);
 	if (slash_command(c->g.agent, S(OWN_CHANNEL), c->own.address, S("local"), line, a,
-			  &reply)) {
+			  &reply, &c->own.leave)) {
 		face_say(&c->face, reply);
 		return OK;
 	}

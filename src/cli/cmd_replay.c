@@ -95,9 +95,9 @@ static struct buf as_json(struct arena *a, const struct replay *r)
 static int one(struct cli *cli, struct store *s, str id, bool json, bool *same, struct err *e)
 {
 	struct replay r = { 0 };
-	int rc = replay_turn(&r, s, id, cli->a, e);
+	int rc = str_eq(id, S("last")) ? store_trace_last(s, S(""), cli->a, &id, e) : OK;
 
-	if (rc < 0)
+	if (rc < 0 || (rc = replay_turn(&r, s, id, cli->a, e)) < 0)
 		return rc;
 	struct buf b = json ? as_json(cli->a, &r) : as_text(cli->a, &r);
 	if (b.full)
@@ -150,7 +150,7 @@ static int compare(struct cli *cli, const struct config *cfg, bool json)
 	int rc = store_open(&s, &cfg->store, STORE_READ, NULL, &e);
 
 	if (rc == E_NOENT)
-		return cli_fail("no database yet");
+		return cli_fail("there is no database yet, and so no turn");
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
 	rc = str_eq(id, S("all")) ? all(cli, s, json, &same, &e)

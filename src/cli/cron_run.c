@@ -25,7 +25,7 @@ struct by_hand {
 	struct store *s;
 	bool here;
 	struct job job;
-	int64_t run_id, inbox_id;
+	struct job_fired run;
 };
 
 /* Where answers of the job go; "" nowhere. */
@@ -84,9 +84,6 @@ static int put(struct by_hand *h, struct err *e)
 	int64_t now = clock_now_ms();
 	struct plan plan = { .run_at_ms = now };
 	struct job_fire fire;
-	struct job_run *run;
-	bool fired = false;
-	size_t n = 0;
 	int rc;
 
 	h->job.attempt = 0;
@@ -100,15 +97,12 @@ static int put(struct by_hand *h, struct err *e)
 		fire.quiet = !h->args->deliver;
 	}
 	if ((rc = store_begin(&tx, h->s, NULL, e)) < 0 ||
-	    (rc = store_job_fire(&tx, &h->job, &plan, &fire, &fired, e)) < 0 ||
-	    (rc = store_commit(&tx, e)) < 0 ||
-	    (rc = store_job_runs(h->s, h->job.id, 1, a, &run, &n, e)) < 0)
+	    (rc = store_job_fire(&tx, &h->job, &plan, &fire, &h->run, e)) < 0 ||
+	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
-	if (!fired || n == 0)
-		return err_set(e, E_BUSY, "it was run a moment ago; try again");
-	h->run_id = run->id;
-	h->inbox_id = run->inbox_id;
-	return OK;
+	return h->run.run_id
+		       ? OK
+		       : err_set(e, E_BUSY, "it is running already; see gantry cron history");
 }
 
 static int prepare(struct by_hand *h, struct err *e)
@@ -120,12 +114,7 @@ static int prepare(struct by_hand *h, struct err *e)
 		rc = jobs_sync(h->s, &h->cfg->cron, NULL, e);
 	if (rc == OK)
 		rc = cron_job_of(h->s, str_of(h->cli->argv[1]), h->cli->a, &h->job, e);
-	if (rc < 0 || (rc = check_target(h, e)) < 0)
-		return rc;
-	return h->job.running ? err_set(e, E_BUSY,
-					"it is running already; see gantry cron "
-					"history")
-			      : OK;
+	return rc < 0 ? rc : check_target(h, e);
 }
 
 static int queue(struct by_hand *h, int64_t pid)
@@ -145,7 +134,7 @@ static int queue(struct by_hand *h, int64_t pid)
 		  arena_fmt(h->cli->a,
 			    "queued as run %lld of job %lld; the daemon (pid %lld) runs it, "
 			    "and its answer %s%.*s\n",
-			    (long long)h->run_id, (long long)h->job.id, (long long)pid,
+			    (long long)h->run.run_id, (long long)h->job.id, (long long)pid,
 			    to.n ? "goes to " : "stays in its conversation", STRF(to)));
 	return EXIT_OK;
 }
@@ -213,7 +202,7 @@ static int run_here(struct by_hand *h, int signals)
 	o.work = (struct work_opt){ .only = store_owner(g.store) };
 	if ((rc = prepare(h, &e)) == OK && (rc = own_open(&o, &e)) == OK &&
 	    (rc = put(h, &e)) == OK)
-		rc = own_run(&o, h->inbox_id, turn, &e);
+		rc = own_run(&o, h->run.inbox_id, turn, &e);
 	int signo = atomic_load(&o.signo);
 	if (rc < 0 && signo == 0)
 		code = cli_fail("%s", e.msg);

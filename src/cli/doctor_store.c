@@ -94,7 +94,8 @@ static bool find_daemon(struct doctor *d, int64_t *pid)
 {
 	str lock = arena_fmt(d->a, "%.*s.lock", STRF(d->cfg->store.dsn));
 
-	return d->held = lock_probe(lock.p, pid);
+	d->held = lock_probe(lock.p, pid);
+	return d->held;
 }
 
 /* SQLite makes files of its own beside one that it opens, unless that does not change: no daemon,

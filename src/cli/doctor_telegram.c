@@ -5,6 +5,7 @@
 #include "cli/doctor.h"
 
 #include "chan/telegram_api.h"
+#include "gateway/health.h"
 #include "store/health.h"
 
 #define CALL_MS 15000
@@ -77,7 +78,7 @@ static str trouble(struct doctor *d)
 	if (!d->held || !d->store || store_health_get(d->store, d->a, &h, NULL) < 0)
 		return S("");
 	for (size_t i = 0; i < h.n; i++)
-		if (str_eq(h.beats[i].part, S("poll")))
+		if (str_eq(h.beats[i].part, S(PART_POLL)))
 			return h.beats[i].trouble;
 	return S("");
 }

@@ -107,8 +107,10 @@ static int by_flag(struct onboard *o, struct tool_row *rows, size_t n, struct er
 		str word = str_trim(str_cut(&rest, ','));
 		bool known = !word.n || str_eq(word, S("none"));
 		for (size_t i = 0; i < n; i++)
-			if (str_eq(word, str_of(rows[i].word)))
-				*rows[i].on = known = true;
+			if (str_eq(word, str_of(rows[i].word))) {
+				*rows[i].on = true;
+				known = true;
+			}
 		if (!known)
 			return err_set(
 				e, E_INVAL,
@@ -152,8 +154,10 @@ static bool choose_server(struct onboard *o, str word)
 
 	for (size_t i = 0; i < server_presets_n; i++)
 		if (numbered ? number == (int64_t)i + 1
-			     : str_ieq(word, str_of(server_presets[i].name)))
-			return o->servers[i] = true;
+			     : str_ieq(word, str_of(server_presets[i].name))) {
+			o->servers[i] = true;
+			return true;
+		}
 	return str_ieq(word, S("none"));
 }
 

@@ -368,11 +368,11 @@ static void up_control(void *arg, str turn_id)
 }
 
 static bool up_command(void *arg, str channel, str address, str sender, str text,
-		       struct arena *a, str *reply)
+		       struct arena *a, str *reply, const struct cancel *c)
 {
 	struct gateway *d = arg;
 
-	return slash_command(d->g->agent, channel, address, sender, text, a, reply);
+	return slash_command(d->g->agent, channel, address, sender, text, a, reply, c);
 }
 
 static void up_poll(void *arg)

@@ -295,7 +295,7 @@ struct look {
 	struct engine *g;
 	struct jobs *j;
 	struct zones zones;
-	struct map chats; /* of late jobs: has a row of a job waiting */
+	struct map chats; /* of late jobs, a bool: has a row of a job waiting */
 	int64_t now, waiting; /* rows of jobs that wait, -1: not counted yet */
 	size_t carried; /* jobs that were moved on */
 	bool put_off, fired;
@@ -340,22 +340,25 @@ static void put_off_zone(struct look *l, const struct job *job)
  * writes in between is not behind all that was missed.  The end of each turn looks again. */
 static int may_begin(struct look *l, const struct job *job, bool *may, struct err *e)
 {
-	static char has, none; /* values of the map */
 	struct arena *a = l->zones.a;
 	str chat = arena_fmt(a, "%.*s\n%.*s", STRF(job->channel), STRF(job->address));
-	const char *known = map_get(&l->chats, chat);
-	bool waits = false;
+	bool *waits = map_get(&l->chats, chat);
 	int rc = OK;
 
 	if (l->waiting < 0)
 		rc = store_job_waiting(l->g->store, LATE_WAITING, &l->waiting, e);
-	if (rc == OK && !known)
-		rc = store_job_chat_waits(l->g->store, job->channel, job->address, &waits, e);
+	if (rc == OK && !waits) {
+		waits = NEW(a, bool);
+		(void)map_set(&l->chats, a, chat, waits);
+		rc = store_job_chat_waits(l->g->store, job->channel, job->address, waits, e);
+	}
 	if (rc < 0)
 		return rc;
-	*may = l->waiting < LATE_WAITING && (known ? known == &none : !waits);
-	l->waiting += *may;
-	(void)map_set(&l->chats, a, chat, *may || waits || known == &has ? &has : &none);
+	*may = l->waiting < LATE_WAITING && !*waits;
+	if (*may) {
+		l->waiting++;
+		*waits = true;
+	}
 	return OK;
 }
 
@@ -367,8 +370,9 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 	struct plan plan;
 	struct job_fire fire = { 0 };
 	struct err why = { 0 };
-	bool fired;
-	int rc = OK;
+	struct job_fired fired;
+	bool running;
+	int rc;
 
 	if (sched_load(&s, a, job->kind, job->expr, &why) < 0)
 		return give_up(l, tx, job, why.msg, e);
@@ -379,13 +383,16 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 		}
 		z = &zone_utc; /* they know none */
 	}
+	/* A person may have run it by hand since it was read. */
+	if ((rc = store_job_running(tx, job->id, &running, e)) < 0)
+		return rc;
 	sched_plan(&plan, &(struct plan_in){ .s = &s,
 					     .z = z,
 					     .due_at_ms = job->next_at_ms,
 					     .now_ms = l->now,
 					     .up_since_ms = l->j->up_since_ms,
 					     .strict = !job->catch_up,
-					     .running = job->running });
+					     .running = running });
 	/* Those that do not catch up would be too late for it. */
 	bool may = true;
 	if (plan.run_at_ms && l->now - plan.run_at_ms > LATE_MS && job->catch_up &&
@@ -401,8 +408,8 @@ static int carry_out(struct look *l, struct tx *tx, const struct job *job, struc
 	rc = store_job_fire(tx, job, &plan, &fire, &fired, e);
 	if (rc < 0)
 		return rc;
-	l->fired |= fired;
-	if (fired)
+	l->fired |= fired.run_id != 0;
+	if (fired.run_id)
 		log_info("job.started", "job=%lld late_ms=%lld", (long long)job->id,
 			 (long long)(l->now - plan.run_at_ms));
 	log_skips(job, &plan);

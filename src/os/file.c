@@ -382,14 +382,14 @@ int disk_sync_time(const char *dir, int64_t *us, struct err *e)
 	if (fd < 0)
 		return fd;
 	for (size_t i = 0; i < SYNC_TRIES; i++) {
-		int64_t began = clock_mono_us(), ms;
+		int64_t began = clock_mono_us();
 		if (write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || fsync(fd) < 0)
 			return err_sys(e, "%s: write and fsync", dir);
-		ms = clock_mono_us() - began;
+		int64_t one = clock_mono_us() - began;
 		size_t k = i;
-		for (; k && took[k - 1] > ms; k--)
+		for (; k && took[k - 1] > one; k--)
 			took[k] = took[k - 1];
-		took[k] = ms;
+		took[k] = one;
 	}
 	*us = took[SYNC_TRIES / 2];
 	return OK;

@@ -67,8 +67,10 @@ static bool first_brace(struct arena *a, str text, str marks, struct brace *out)
 		if (c != '}')
 			continue;
 		b->end = i;
-		if ((b->list || b->range) && (!found || b->at < out->at))
-			*out = *b, found = true;
+		if ((b->list || b->range) && (!found || b->at < out->at)) {
+			*out = *b;
+			found = true;
+		}
 		n--;
 	}
 	return found;

@@ -85,18 +85,25 @@ int store_job_waiting(struct store *s, int64_t most, int64_t *n, struct err *e) 
 int store_job_chat_waits(struct store *s, str channel, str address, bool *waits,
 			 struct err *e) MUSTUSE;
 
+/* Is a run of it not over, as it stands in the transaction? */
+int store_job_running(struct tx *tx, int64_t id, bool *running, struct err *e) MUSTUSE;
+
 /* Carry out a plan for a job as it was read: record what is skipped, insert the inbox row with
- * this text and meta, move it on.  *fired: a row was inserted.  When the job is not as it was
- * read any more, or that time was run before, there is none. */
+ * this text and meta, move it on.  out: what was inserted.  When the job is not as it was
+ * read any more, or that time was run before, there is nothing. */
 struct job_fire {
 	str text, meta;
 	str reason; /* for the run's record, "" none */
-	bool by_hand; /* beside the schedule, which stays as it is */
+	bool by_hand; /* beside the schedule, which stays as it is; nothing while a run of the
+		       * job is not over */
 	str owner; /* of the row: it is run by this process alone; "" by the daemon */
 	bool quiet; /* the answer goes to no chat */
 };
+struct job_fired {
+	int64_t run_id, inbox_id; /* 0: nothing was */
+};
 int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan,
-		   const struct job_fire *fire, bool *fired, struct err *e) MUSTUSE;
+		   const struct job_fire *fire, struct job_fired *out, struct err *e) MUSTUSE;
 
 /* Move a job that waits, as it was read, to another time (the zone or the clock changed). */
 int store_job_move(struct tx *tx, const struct job *job, int64_t next_at_ms,

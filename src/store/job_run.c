@@ -42,7 +42,7 @@ static int begin_run(struct tx *tx, const struct job *job, int64_t at_ms, str re
 /* A job of the configuration has a session of its own, or one for each run; one of a chat, the
  * chat's. */
 static int insert_row(struct tx *tx, const struct job *job, const struct job_fire *fire,
-		      struct err *e)
+		      struct job_fired *out, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct db *db = tx_db(tx);
@@ -74,6 +74,8 @@ static int insert_row(struct tx *tx, const struct job *job, const struct job_fir
 			"UPDATE job_runs SET inbox_id = ?2, session_id = (SELECT session_id "
 			"FROM inbox WHERE id = ?2) WHERE id = ?1",
 			DB_ARGS(db_i64(run), db_i64(inbox)), NULL, e);
+	if (rc == OK)
+		*out = (struct job_fired){ run, inbox };
 	return rc;
 }
 
@@ -93,13 +95,27 @@ static int move_on(struct tx *tx, const struct job *job, const struct plan *plan
 	return rc;
 }
 
-int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan,
-		   const struct job_fire *fire, bool *fired, struct err *e)
+int store_job_running(struct tx *tx, int64_t id, bool *running, struct err *e)
 {
-	bool ours = true, fresh = false;
-	int rc = fire->by_hand ? OK : move_on(tx, job, plan, &ours, e);
+	int64_t n = 0;
+	int rc = db_number(tx_db(tx),
+			   "SELECT EXISTS (SELECT 1 FROM job_runs WHERE job_id = ?1 "
+			   "AND state = 'started')",
+			   DB_ARGS(db_i64(id)), &n, e);
 
-	*fired = false;
+	*running = n > 0;
+	return rc;
+}
+
+int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan,
+		   const struct job_fire *fire, struct job_fired *out, struct err *e)
+{
+	bool ours = true, fresh = false, running = false;
+	int rc = fire->by_hand ? store_job_running(tx, job->id, &running, e)
+			       : move_on(tx, job, plan, &ours, e);
+
+	*out = (struct job_fired){ 0 };
+	ours &= !running;
 	if (rc < 0 || !ours)
 		return rc;
 	for (size_t i = 0; rc == OK && i < plan->skips_n; i++)
@@ -109,9 +125,7 @@ int store_job_fire(struct tx *tx, const struct job *job, const struct plan *plan
 	int64_t at_ms = job->scheduled_at_ms ? job->scheduled_at_ms : plan->run_at_ms;
 	if ((rc = begin_run(tx, job, at_ms, fire->reason, &fresh, e)) < 0 || !fresh)
 		return rc;
-	rc = insert_row(tx, job, fire, e);
-	*fired = rc == OK;
-	return rc;
+	return insert_row(tx, job, fire, out, e);
 }
 
 static void read_run(void *one, const struct rows *r, struct arena *a)

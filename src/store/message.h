@@ -48,6 +48,8 @@ struct call {
 	str decision, rule, decider, requester; /* allow, ...; which rule; policy or who */
 	str reason; /* why it is asked; like the next one not kept */
 	bool classify; /* a classifier may be asked instead of a person */
+	str shown; /* what a person said yes to, in at most so many bytes; not kept either */
+	size_t shown_max;
 	str result; /* text as the model sees it */
 	str result_wire;
 	bool truncated, has_exit;

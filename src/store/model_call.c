@@ -120,34 +120,6 @@ int store_model_requests(struct store *s, str turn_id, struct arena *a, struct m
 	return OK;
 }
 
-int store_turn_find(struct store *s, str id, struct arena *a, struct turn_found *out,
-		    struct err *e)
-{
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
-
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT id, session_id, state FROM turns WHERE iif(?1 = 'last', "
-			      "rowid = (SELECT max(rowid) FROM turns), "
-			      "substr(id, 1, length(?1)) = ?1) LIMIT 2",
-			      DB_ARGS(db_text(id)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
-	if (rc == 0)
-		return err_set(e, E_NOENT, "there is no turn %.*s", STRF(id));
-	if (rc < 0)
-		return rc;
-	struct turn_found found = { rows_text(&r, 0, a), rows_text(&r, 1, a),
-				    rows_text(&r, 2, a) };
-	if ((rc = rows_next(&r, e)) > 0)
-		return err_set(e, E_INVAL, "more than one turn begins with %.*s", STRF(id));
-	if (rc == OK)
-		*out = found;
-	return rc;
-}
-
 int store_turn_ids(struct store *s, struct arena *a, str **out, size_t *n, struct err *e)
 {
 	SCOPED(reader_end) struct reader reader = { 0 };

@@ -27,13 +27,6 @@ int store_model_call(struct tx *tx, str turn_id, const struct model_row *row,
 int store_model_requests(struct store *s, str turn_id, struct arena *a, struct model_row **out,
 			 size_t *n, struct err *e) MUSTUSE;
 
-/* A turn by its id, or the beginning of one, or "last"; E_NOENT none, E_INVAL more than one. */
-struct turn_found {
-	str id, session_id, state;
-};
-int store_turn_find(struct store *s, str id, struct arena *a, struct turn_found *out,
-		    struct err *e) MUSTUSE;
-
 /* All turns, oldest first. */
 int store_turn_ids(struct store *s, struct arena *a, str **out, size_t *n,
 		   struct err *e) MUSTUSE;

@@ -195,14 +195,13 @@ void sum_tokens(struct tally_tokens *to, const struct tally_tokens *used)
 	to->estimated += used->estimated;
 }
 
-static void add_share(struct sum *m, const struct tally_share **list, size_t model,
+static void add_share(struct sum *m, struct tally_share **list, size_t model,
 		      const struct tally_tokens *used)
 {
-	struct tally_share *s = NULL;
+	struct tally_share *s = *list;
 
-	for (const struct tally_share *i = *list; i && !s; i = i->next)
-		if (i->model == model)
-			s = (struct tally_share *)(uintptr_t)i;
+	while (s && s->model != model)
+		s = s->next;
 	if (!s) {
 		s = NEW(m->a, struct tally_share);
 		s->model = model;

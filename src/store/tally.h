@@ -46,7 +46,7 @@ struct tally_tokens {
 
 /* What one model had of a day or session. */
 struct tally_share {
-	const struct tally_share *next;
+	struct tally_share *next;
 	size_t model; /* in tally.models */
 	struct tally_tokens used;
 };
@@ -57,7 +57,7 @@ struct tally_day {
 	int64_t tool_calls;
 	int64_t p50_ms, p95_ms; /* from being taken up to the answer, of turns that are done */
 	struct tally_tokens used; /* also what belongs to no turn */
-	const struct tally_share *shares; /* of turns that are kept */
+	struct tally_share *shares; /* of turns that are kept */
 	int64_t on_time, late, broken, skipped; /* of schedules */
 };
 
@@ -65,7 +65,7 @@ struct tally_session {
 	str id, channel, address;
 	int64_t turns, tool_calls;
 	struct tally_tokens used;
-	const struct tally_share *shares;
+	struct tally_share *shares;
 };
 
 struct tally_tool {

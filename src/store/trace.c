@@ -6,23 +6,37 @@
 
 #include "store/rows.h"
 
-static int resolve(struct db *db, str turn, struct arena *a, str *id, struct err *e)
+static int find(struct db *db, str turn, struct arena *a, struct turn_found *out, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
+	struct turn_found found = { 0 };
 	size_t n = 0;
 	int rc = db_query(&r, db,
-			  "SELECT id FROM turns WHERE id >= ?1 AND id < ?1 || 'g' LIMIT 2",
+			  "SELECT id, session_id, state FROM turns "
+			  "WHERE id >= ?1 AND id < ?1 || 'g' LIMIT 2",
 			  DB_ARGS(db_text(turn)), e);
 
 	for (; rc == OK && (rc = rows_next(&r, e)) > 0; n++, rc = OK)
-		*id = rows_text(&r, 0, a);
+		found = (struct turn_found){ rows_text(&r, 0, a), rows_text(&r, 1, a),
+					     rows_text(&r, 2, a) };
 	if (rc < 0)
 		return rc;
 	if (n == 0)
 		return err_set(e, E_NOENT, "there is no turn %.*s", STRF(turn));
-	return n > 1 ? err_set(e, E_INVAL, "several turns begin with %.*s; give more of the id",
-			       STRF(turn))
-		     : OK;
+	if (n > 1)
+		return err_set(e, E_INVAL, "several turns begin with %.*s; give more of the id",
+			       STRF(turn));
+	*out = found;
+	return OK;
+}
+
+int store_turn_find(struct store *s, str turn, struct arena *a, struct turn_found *out,
+		    struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc : find(r.db, turn, a, out, e);
 }
 
 static int read_turn(struct trace *t, struct db *db, struct arena *a, struct err *e)
@@ -189,11 +203,14 @@ static int read_all(struct trace *t, struct db *db, const char *sql,
 int store_trace(struct store *s, str turn, struct arena *a, struct trace *out, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
+	struct turn_found found;
 	struct trace t = { 0 };
 	int rc;
 
-	if ((rc = reader_begin(&r, s, e)) < 0 || (rc = resolve(r.db, turn, a, &t.id, e)) < 0 ||
-	    (rc = read_turn(&t, r.db, a, e)) < 0 ||
+	if ((rc = reader_begin(&r, s, e)) < 0 || (rc = find(r.db, turn, a, &found, e)) < 0)
+		return rc;
+	t.id = found.id;
+	if ((rc = read_turn(&t, r.db, a, e)) < 0 ||
 	    (rc = read_all(&t, r.db, MODELS, read_model, a, e)) < 0 ||
 	    (rc = read_all(&t, r.db, CALLS, read_call, a, e)) < 0 ||
 	    (rc = read_all(&t, r.db, ASKS, read_ask, a, e)) < 0 ||

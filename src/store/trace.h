@@ -58,6 +58,13 @@ struct trace {
 };
 
 /* The turn whose id begins so.  E_NOENT none does, E_INVAL several do. */
+struct turn_found {
+	str id, session_id, state;
+};
+int store_turn_find(struct store *s, str turn, struct arena *a, struct turn_found *out,
+		    struct err *e) MUSTUSE;
+
+/* All of it; turn as of store_turn_find(). */
 int store_trace(struct store *s, str turn, struct arena *a, struct trace *out,
 		struct err *e) MUSTUSE;
 

@@ -88,6 +88,31 @@ bool tools_question(const struct tools *t, const struct tool_spec *spec, struct 
 	return false;
 }
 
+/* The next line of what was shown, where changes come in hunks without the hunk's line numbers:
+ * those move when something above is changed, and the places stay what they are. */
+static str shown_line(str *text)
+{
+	str line = str_cut(text, '\n');
+
+	while (str_starts(line, S("@@ ")))
+		line = str_cut(text, '\n');
+	return line;
+}
+
+bool tools_as_shown(const struct tools *t, const struct tool_spec *spec,
+		    const struct call *call, struct arena *a)
+{
+	str was = call->shown, is;
+
+	if (!was.n || !spec->source->preview || spec->shell)
+		return true; /* all of it is in the arguments */
+	is = display_of(t, asked_for(spec, call, call->shown_max, a), a);
+	while (was.n && is.n)
+		if (!str_eq(shown_line(&was), shown_line(&is)))
+			return false;
+	return was.n == is.n;
+}
+
 str tools_hash(const struct tools *t, const struct tool_spec *spec, const struct call *call,
 	       struct arena *a)
 {
@@ -138,6 +163,8 @@ int tools_ask(const struct tools *t, const struct tool_spec *spec, struct call *
 	if (rc == OK && yes) {
 		call->state = CALL_RUNNING;
 		call->decision = S("approved");
+		call->shown = ask.display;
+		call->shown_max = DISPLAY_MAX;
 		return OK;
 	}
 	if (rc == OK) {

@@ -189,7 +189,7 @@ static str preview(const struct tool_env *env, const struct json *args, size_t m
 	if (args->n > 3 + (json_get(args, "replace_all") != NULL) ||
 	    !args_ok(&ed, args, a, &result))
 		return S("");
-	str path = text_visible(a, ed.path, true), old = ed.old, new = ed.new;
+	str path = text_visible(a, ed.path, true), old = ed.old, with = ed.new;
 	if (open_file(env, a, ed.path, O_RDONLY, &fd, &why) < 0 ||
 	    read_all(fd, (size_t)env->opt->fs->max_write_bytes, a, &ed.text, &why) < 0) {
 		note = arena_fmt(a, "it will fail: %s", why.msg);
@@ -205,7 +205,7 @@ static str preview(const struct tool_env *env, const struct json *args, size_t m
 		diff = diff_show(a, ed.text, ed.places, ed.n, ed.new, !is_dos(ed.text),
 				 max - max / 4, &cut);
 	if (cut)
-		diff = diff_show(a, old, &(struct stretch){ 0, old.n }, 1, new, true, max,
+		diff = diff_show(a, old, &(struct stretch){ 0, old.n }, 1, with, true, max,
 				 &cut);
 	if (cut)
 		return S(""); /* never a part of it */

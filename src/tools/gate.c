@@ -149,7 +149,14 @@ int tools_run_journaled(const struct tools *t, const struct tool_spec *spec, str
 	int64_t started = clock_mono_ms();
 
 	*r = (struct tool_result){ 0 };
-	int rc = spec->source->call(spec->source, spec, call->args, ctx, a, r, c, &why);
+	int rc = OK;
+	if (tools_as_shown(t, spec, call, a))
+		rc = spec->source->call(spec->source, spec, call->args, ctx, a, r, c, &why);
+	else
+		(void)tool_fail(r, a,
+				"not done: it would change other text than was shown for "
+				"approval, because the file was changed meanwhile; read it "
+				"and try again");
 	call->duration_ms = clock_mono_ms() - started;
 	take(t, spec, call, r, a);
 	if (rc == OK)

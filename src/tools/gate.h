@@ -21,4 +21,8 @@ struct tools {
 void tools_judge(const struct tools *t, const struct tool_spec *spec, const struct call *call,
 		 struct arena *a, struct policy_decision *out);
 
+/* Would the call still do what its approver was shown (call->shown)? */
+bool tools_as_shown(const struct tools *t, const struct tool_spec *spec,
+		    const struct call *call, struct arena *a);
+
 #endif

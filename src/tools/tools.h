@@ -110,7 +110,8 @@ str tools_hash(const struct tools *t, const struct tool_spec *spec, const struct
 /* A no, or no answer in time: DENIED with a result for the model. */
 void tools_refuse(struct call *call, bool expired, str decider, struct arena *a);
 
-/* Part three: run a RUNNING call under its limits.  Fills result (valid UTF-8, never blank,
+/* Part three: run a RUNNING call under its limits; one that would do something else by now than
+ * its approver was shown (call->shown) is not run, and FAILED.  Fills result (valid UTF-8, never blank,
  * cut to the limit), state DONE or FAILED, figures.  When c ended first: its code
  * (E_CANCELED, E_TIMEOUT), and *call is CANCELED with a result text that says whether it may
  * have happened.  A tool that finished all the same is OK.  For a call that is journaled:

@@ -70,7 +70,10 @@ def test_a_changed_row_is_the_first_difference(gantry, model, mcp):
     change("UPDATE model_calls SET request = ''")
     out = gantry.run("replay", "last", code=1).out
     assert "kept no record of its requests" in out
-    assert "no turn zz" in gantry.run("replay", "zz", code=1).err
+    change("DELETE FROM turns")
+    for what in "zz", "last":
+        assert gantry.run("replay", what, code=1).err == gantry.run("trace", what, code=1).err
+    assert "there is no turn yet" in gantry.run("replay", "last", code=1).err
 
 
 def test_a_turn_that_was_killed_and_went_on_is_made_again(gantry, model, mcp):

@@ -62,7 +62,7 @@ static void a_command_is_a_whole_message(void **state)
 		str reply = S("");
 		int rc = slash_control(str_of(c->text), &k->w->a, &what);
 		bool is = slash_command(k->agent, S("test"), S("1"), S("ada"), str_of(c->text),
-					&k->w->a, &reply);
+					&k->w->a, &reply, NULL);
 		if (rc != (c->control < 0 ? E_NOENT : OK) || is != (c->answer != NULL))
 			fail_msg("\"%s\": control %d, command %d", c->text, rc, is);
 		if (c->control >= 0)
@@ -79,7 +79,7 @@ static void help_lists_each_command_once_and_no_alias(void **state)
 
 	aw_open(k);
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/help"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	for (size_t i = 0; i < 6; i++) {
 		const char *name =
 			(const char *[]){ "help", "new", "status", "tools", "stop", "perf" }[i];
@@ -127,11 +127,11 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 	aw_says(k, "t:Done");
 	aw_hear(k, "hi");
 	assert_true(slash_command(k->agent, S("test"), S("2"), S("ada"), S("/status"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "session=none yet\nhistory_messages=0");
 	ok(k->w, aw_run(k));
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/status"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "model=m");
 	aw_has(reply.p, arena_fmt(&k->w->a, "session=%.*s\n", STRF(k->t.session.id)).p);
 	/* The user's, the call, its two results, the answer. */
@@ -147,11 +147,11 @@ static void status_and_perf_tell_of_finished_turns(void **state)
 				  QUIRK_MAX_COMPLETION | QUIRK_NO_TEMPERATURE, 8192, &k->w->e));
 	world_commit(k->w, &tx);
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/status"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "\nmodel_quirks: max_completion_tokens no_temperature (learned)\n"
 			"model_window=8192 tokens (learned)\n");
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/perf"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "last 1 turn (");
 	aw_has(reply.p, "#1 ");
 	aw_has(reply.p, "rounds=2 tools=2 batch=2 rec=0 prompt=200 gen=20");
@@ -168,7 +168,7 @@ static void perf_remembers_the_last_dozen(void **state)
 		ok(k->w, aw_run(k));
 	}
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/perf"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "last 12 turns");
 	aw_has(reply.p, "\n#14 ");
 	aw_has(reply.p, "\n#3 ");
@@ -186,7 +186,7 @@ static void said_at_work(void)
 	str reply;
 
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "(running)\n");
 	aw_lacks(reply.p, "this turn: 0");
 }
@@ -208,7 +208,7 @@ static void tokens_tells_where_they_go_and_what_was_cached(void **state)
 			"cached_tokens = 2 * est_tokens");
 	world_sql(k->w, "UPDATE sessions SET summary = 'Facts: she is Ann'");
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "\npersona: 0\n");
 	aw_has(reply.p, "\nsummary: 5\n");
 	aw_has(reply.p, " (6 messages)\n");
@@ -223,7 +223,7 @@ static void tokens_tells_where_they_go_and_what_was_cached(void **state)
 	world_sql(k->w, "UPDATE model_calls SET prompt_tokens = 1000, cached_tokens = 200, "
 			"completion_tokens = 10");
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	aw_has(reply.p, "prompt 1000, answer 10, cached 200 (20%), 0.001720 USD\n");
 }
 
@@ -251,13 +251,13 @@ static void tokens_counts_the_tools_that_are_on(void **state)
 	world_turn(k->w, "1", "hi", 0);
 	aw_open(k);
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
-				  &before));
+				  &before, NULL));
 	struct tx tx = world_begin(k->w);
 	ok(k->w, store_tool_hold(&tx, world_text(k->w, "SELECT id FROM sessions"), S("box"),
 				 TOOL_HOLD_SHORT, &k->w->e));
 	world_commit(k->w, &tx);
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tokens"), &k->w->a,
-				  &after));
+				  &after, NULL));
 	aw_has(before.p, "\ntools: 6 (1 of 3 tools)\n");
 	aw_has(after.p, "\ntools: 22 (3 of 3 tools)\n");
 }
@@ -270,8 +270,31 @@ static void nothing_to_call_is_said(void **state)
 	k->none = true;
 	aw_open(k);
 	assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"), S("/tools"), &k->w->a,
-				  &reply));
+				  &reply, NULL));
 	assert_string_equal(reply.p, "tools: (none)");
+}
+
+/* A write of somebody else's that takes its time does not hold up the end of the channel. */
+static void what_waits_for_the_writer_can_be_ended(void **state)
+{
+	static const char *const writes[] = { "/resend", "/brief box" };
+	struct agent_world *k = *state;
+	SCOPED(cancel_done) struct cancel stop = { .fd = -1 };
+	str reply;
+
+	k->cfg.agent.dynamic_tools = true;
+	k->source.list = families;
+	aw_open(k);
+	ok(k->w, cancel_init(&stop, NULL, 0, &k->e));
+	cancel_fire(&stop, CANCEL_SHUTDOWN);
+	struct tx tx = world_begin(k->w);
+	for (size_t i = 0; i < COUNT(writes); i++) {
+		assert_true(slash_command(k->agent, S("test"), S("1"), S("ada"),
+					  str_of(writes[i]), &k->w->a, &reply, &stop));
+		if (!str_has(reply, S("interrupted by shutdown")))
+			fail_msg("%s: %s", writes[i], reply.p);
+	}
+	world_commit(k->w, &tx);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, agent_world_setup, agent_world_teardown)
@@ -287,6 +310,7 @@ int main(void)
 		TEST(tokens_tells_where_they_go_and_what_was_cached),
 		TEST(tokens_counts_the_tools_that_are_on),
 		TEST(nothing_to_call_is_said),
+		TEST(what_waits_for_the_writer_can_be_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -508,6 +508,18 @@ static void an_end_without_an_answer_leaves_a_note_when_a_tool_ran(void **state)
 	}
 }
 
+static void an_error_of_the_model_says_its_kind_once(void **state)
+{
+	struct agent_world *k = *state;
+
+	aw_says(k, "4:no");
+	aw_hear(k, "hi");
+	ok(k->w, aw_run(k));
+	str error = world_text(k->w, "SELECT error FROM turns");
+	assert_true(str_starts(error, S("bad_request (400): ")));
+	assert_false(str_has(str_sub(error, 1, error.n), S("bad_request")));
+}
+
 static void a_turn_canceled_before_it_began_asks_nobody(void **state)
 {
 	struct agent_world *k = *state;
@@ -774,6 +786,7 @@ int main(void)
 		TEST(the_budget_is_told_once_on_the_last_result_of_the_round),
 		TEST(the_time_limit_lands_the_turn_between_rounds),
 		cmocka_unit_test(an_end_without_an_answer_leaves_a_note_when_a_tool_ran),
+		TEST(an_error_of_the_model_says_its_kind_once),
 		TEST(a_turn_canceled_before_it_began_asks_nobody),
 		TEST(new_discards_the_answer_of_the_turn_that_runs),
 		TEST(the_deadline_ends_a_turn_with_a_word),

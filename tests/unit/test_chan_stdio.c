@@ -61,8 +61,9 @@ static void on_end(void *arg)
 }
 
 static bool command(void *arg, str channel, str address, str sender, str text, struct arena *a,
-		    str *reply)
+		    str *reply, const struct cancel *c)
 {
+	(void)c;
 	if (!str_eq(text, S("/status")))
 		return false;
 	*reply = arena_fmt(a, "fine at %.*s:%.*s", STRF(channel), STRF(address));

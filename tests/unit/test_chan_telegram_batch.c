@@ -50,8 +50,9 @@ static void on_control(void *arg, str turn_id)
 }
 
 static bool command(void *arg, str channel, str address, str sender, str text, struct arena *a,
-		    str *reply)
+		    str *reply, const struct cancel *c)
 {
+	(void)c;
 	*reply = arena_fmt(a, "%.*s %.*s %.*s", STRF(channel), STRF(address), STRF(sender));
 	return str_eq(text, S("/status"));
 }

@@ -29,7 +29,7 @@ static struct config *config(struct arena *a, bool priced)
 	return cfg;
 }
 
-static const struct tally_share shares[] = {
+static struct tally_share shares[] = {
 	{ .model = 0,
 	  .used = { .requests = 3,
 		    .failed = 1,
@@ -38,8 +38,7 @@ static const struct tally_share shares[] = {
 		    .completion = 100000 } },
 };
 
-static const struct tally_share little = { .model = 0,
-					   .used = { .requests = 1, .prompt = 100 } };
+static struct tally_share little = { .model = 0, .used = { .requests = 1, .prompt = 100 } };
 
 static struct tally_day days[] = {
 	{ .day = 20786,

@@ -44,11 +44,11 @@ static bool fire_plan(struct world *w, const struct job *j, const struct plan *p
 	const struct job_fire fire = { .text = S("[cron] now"),
 				       .meta = S("{\"label\":\"x\"}") };
 	struct tx tx = world_begin(w);
-	bool fired;
+	struct job_fired fired;
 
 	ok(w, store_job_fire(&tx, j, p, &fire, &fired, &w->e));
 	world_commit(w, &tx);
-	return fired;
+	return fired.run_id != 0;
 }
 
 static bool fire(struct world *w, const struct job *j, int64_t at, int64_t next)
@@ -324,6 +324,38 @@ static void a_job_of_the_configuration_is_known_by_its_name(void **state)
 	assert_true(j.enabled && j.next_at_ms == 8000);
 }
 
+static struct job_fired by_hand(struct world *w, const struct job *j, int64_t at)
+{
+	const struct job_fire fire = { .text = S("[cron] now"), .by_hand = true };
+	struct tx tx = world_begin(w);
+	struct job_fired fired;
+
+	ok(w, store_job_fire(&tx, j, &(struct plan){ .run_at_ms = at }, &fire, &fired, &w->e));
+	world_commit(w, &tx);
+	return fired;
+}
+
+static void a_run_by_hand_is_known_by_its_row_and_never_a_second_one(void **state)
+{
+	struct world *w = *state;
+	int64_t id = add(w, chat_job("cron", "* * * * *", 1000));
+	int64_t other = add(w, chat_job("cron", "* * * * *", 1000));
+	struct job read = get(w, id), second = get(w, other);
+	struct job_fired one = by_hand(w, &read, 500), none, two;
+
+	/* Read before it began: what the database says now counts. */
+	none = by_hand(w, &read, 501);
+	assert_int_equal(none.run_id, 0);
+	assert_int_equal(none.inbox_id, 0);
+	two = by_hand(w, &second, 501);
+	assert_int_equal(last_run(w, id).id, one.run_id);
+	assert_int_equal(last_run(w, id).inbox_id, one.inbox_id);
+	assert_int_equal(last_run(w, other).id, two.run_id);
+	assert_int_equal(last_run(w, other).inbox_id, two.inbox_id);
+	assert_int_equal(get(w, id).next_at_ms, 1000);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM inbox"), 2);
+}
+
 static void a_single_run_has_a_session_that_goes_once_its_answer_is_out(void **state)
 {
 	struct world *w = *state;
@@ -436,6 +468,7 @@ int main(void)
 		TEST(what_was_cancelled_meanwhile_stays_cancelled),
 		TEST(jobs_belong_to_their_chat_and_are_counted),
 		TEST(a_job_of_the_configuration_is_known_by_its_name),
+		TEST(a_run_by_hand_is_known_by_its_row_and_never_a_second_one),
 		TEST(a_single_run_has_a_session_that_goes_once_its_answer_is_out),
 		TEST(old_runs_are_forgotten_and_waiting_jobs_are_moved),
 		TEST(a_job_that_is_over_goes_with_its_last_run),

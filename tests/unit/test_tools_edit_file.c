@@ -294,6 +294,55 @@ static void never_a_part_of_a_change_is_shown(void **state)
 	down(&p);
 }
 
+/* A yes to what is shown of a call, and what comes of it when the file is changed before. */
+static struct call approve(struct place *p, const char *args, const char *was, const char *now)
+{
+	struct call call = { .requested = S("edit_file"), .args = str_of(args), .index = 1 };
+	const struct tool_spec *spec = tools_admit(p->tools, &p->set, &call, &p->a);
+	struct approval_ask ask;
+
+	put(p, "ws/f", str_of(was));
+	call.state = CALL_PLANNED;
+	assert_true(tools_question(p->tools, spec, &call, 3500, &p->a, &ask));
+	call.state = CALL_RUNNING;
+	call.shown = ask.display;
+	call.shown_max = 3500;
+	put(p, "ws/f", str_of(now));
+	assert_int_equal(tools_run(p->tools, spec, &call, NULL, &p->a, NULL, NULL), OK);
+	return call;
+}
+
+static const struct {
+	const char *args, *was, *now, *then; /* then NULL: nothing is done */
+} meanwhile[] = {
+	{ EDIT("b", "x") ",\"replace_all\":true}", "b\nc\n", "b\nc\n", "x\nc\n" },
+	/* a further place */
+	{ EDIT("b", "x") ",\"replace_all\":true}", "b\nc\n", "b\nc\n1\n2\n3\n4\n5\nb\n", NULL },
+	/* another place */
+	{ EDIT("b", "x") "}", "a\nb\n", "c\nb\n", NULL },
+	/* it was to fail */
+	{ EDIT("b", "x") "}", "c\n", "b\n", NULL },
+	{ EDIT("b", "x") "}", "b\n", "c\n", NULL },
+	/* the same place, further down */
+	{ EDIT("b", "x") "}", "1\n2\n3\nb\n", "0\n0\n1\n2\n3\nb\n", "0\n0\n1\n2\n3\nx\n" },
+};
+
+static void only_what_was_shown_is_done(void **state)
+{
+	for (size_t i = 0; i < COUNT(meanwhile); i++) {
+		const char *then = meanwhile[i].then;
+		struct place p;
+		up(&p);
+		struct call c =
+			approve(&p, meanwhile[i].args, meanwhile[i].was, meanwhile[i].now);
+		if (c.state != (then ? CALL_DONE : CALL_FAILED) ||
+		    (!then && !str_has(c.result, S("other text than was shown"))))
+			fail_msg("%zu: %s", i, c.result.p);
+		assert_string_equal(get(&p, "ws/f").p, then ? then : meanwhile[i].now);
+		down(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +351,7 @@ int main(void)
 		cmocka_unit_test(sizes_and_kinds_have_limits),
 		cmocka_unit_test(a_person_sees_what_would_change),
 		cmocka_unit_test(never_a_part_of_a_change_is_shown),
+		cmocka_unit_test(only_what_was_shown_is_done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
