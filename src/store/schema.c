@@ -425,6 +425,11 @@ static const char spending[] =
 	"\tcreated_at_ms INTEGER NOT NULL\n"
 	") STRICT;\n";
 
+/* What sums up a span of time reads that span. */
+static const char started[] =
+	"CREATE INDEX turns_started ON turns (started_at_ms);\n"
+	"CREATE INDEX model_calls_started ON model_calls (started_at_ms);\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
@@ -438,6 +443,7 @@ static const struct migration migrations[] = {
 	{ 10, "consolidated", consolidated },
 	{ 11, "memory_tombstones", schema_tombstones },
 	{ 12, "spending", spending },
+	{ 13, "started", started },
 };
 
 const struct migration *schema_migrations(size_t *n)

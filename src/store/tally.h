@@ -3,7 +3,7 @@
  * went wrong.  Tokens come as reported; where a request was not counted, they are estimated and
  * it is one of .estimated.  Money is not in here: it is linear in the tokens of each model.
  *
- * Blocks   as long as the tables are; nothing is sorted or collected row by row.
+ * Blocks   as long as the span has rows; nothing is sorted or collected row by row.
  * Limits   TALLY_DAYS_MAX periods, TALLY_NAMES_MAX names of tools, models and errors each (what
  *          comes after them counts under "(others)"), so the memory does not grow with the rows.
  */

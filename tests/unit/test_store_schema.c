@@ -8,6 +8,8 @@
 #include "os/file.h"
 #include "store/internal.h"
 #include "store/model_call.h"
+#include "store/tally.h"
+#include "store/trace.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -225,8 +227,15 @@ static void whole_turn(struct world *w)
 
 static void rest_of_the_api(struct world *w)
 {
+	const struct tally_opt month = { .parts = TALLY_DAYS,
+					 .since_ms = clock_now_ms() - 3600000,
+					 .until_ms = clock_now_ms(),
+					 .zone = &zone_utc,
+					 .unit = TALLY_MONTH };
 	struct control_effect effect;
 	struct session *list;
+	struct turn_found found;
+	struct tally tally;
 	struct usage usage;
 	size_t n;
 	int64_t i;
@@ -241,6 +250,8 @@ static void rest_of_the_api(struct world *w)
 	ok(w, store_inbox_ready(w->s, S(""), &i, &w->e));
 	ok(w, store_inbox_open(w->s, &i, &w->e));
 	ok(w, store_recover(w->s, NULL, &i, &w->e));
+	ok(w, store_tally(w->s, &month, &w->a, &tally, &w->e));
+	assert_int_equal(E_INVAL, store_turn_find(w->s, S(""), &w->a, &found, &w->e));
 }
 
 static void no_statement_walks_through_the_past(void **state)
