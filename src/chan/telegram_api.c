@@ -255,3 +255,8 @@ int telegram_api_download(const struct telegram_api *api, str file_path, size_t 
 	*out = resp.body;
 	return OK;
 }
+
+bool telegram_names_bot(const struct json *me)
+{
+	return json_i64(me, "id", 0) > 0 && json_str(me, "username").n > 0;
+}

@@ -79,4 +79,7 @@ void telegram_api_read(struct arena *a, str token, int status, str body, str ret
 int telegram_api_form(struct arena *a, str boundary, str params,
 		      const struct telegram_file *file, str *out, struct err *e) MUSTUSE;
 
+/* Does this result of getMe say who the bot is? */
+bool telegram_names_bot(const struct json *me);
+
 #endif

@@ -180,7 +180,8 @@ static bool identify(struct poller *p)
 			end_daemon(p, E_DENIED);
 			return false;
 		}
-		if (r.end == TELEGRAM_OK && id > 0 && name.n < sizeof t->self_name) {
+		if (r.end == TELEGRAM_OK && telegram_names_bot(r.result) &&
+		    name.n < sizeof t->self_name) {
 			__builtin_memcpy(t->self_name, name.p, name.n);
 			t->self = (struct telegram_self){ id, { t->self_name, name.n } };
 			fine(p);

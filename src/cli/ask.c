@@ -14,12 +14,17 @@
 
 #define LINE_MAX_BYTES 4096
 
+static str tamed(const struct ask *q, str text)
+{
+	return q->tame ? q->tame(q->arg, q->a, text) : text;
+}
+
 static void put(const struct ask *q, const char *mark, const char *fmt, va_list ap)
 {
 	char line[LINE_MAX_BYTES];
 
 	(void)vsnprintf(line, sizeof line, fmt, ap);
-	(void)printf("%s%s\n", mark, text_visible(q->a, str_of(line), false).p);
+	(void)printf("%s%s\n", mark, text_visible(q->a, tamed(q, str_of(line)), false).p);
 	(void)fflush(stdout);
 }
 
@@ -66,7 +71,8 @@ int ask_line(struct ask *q, const char *label, str def, str *out, struct err *e)
 		*out = def;
 		return OK;
 	}
-	rc = edit_line(q->edit, text_visible(q->a, prompt, true).p, q->a, &answer, q->leave, e);
+	rc = edit_line(q->edit, text_visible(q->a, tamed(q, prompt), true).p, q->a, &answer,
+		       q->leave, e);
 	if (rc < 0)
 		return missed(q, rc, e);
 	answer = str_trim(answer);

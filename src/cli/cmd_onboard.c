@@ -14,6 +14,7 @@
 #include "os/file.h"
 #include "os/path.h"
 #include "os/signals.h"
+#include "text/text.h"
 
 /* A signal wakes the editor, or ends every wait. */
 struct hearing {
@@ -286,6 +287,16 @@ static int take_flags(struct cli *cli, struct onboard_flags *f)
 	return cli_rest(cli, 0, 0);
 }
 
+/* A server may say back what it was told. */
+static str without_secrets(const void *arg, struct arena *a, str line)
+{
+	const struct onboard *o = arg;
+	const str secrets[] = { onboard_secret_value(o, &o->key),
+				onboard_secret_value(o, &o->token) };
+
+	return text_redact_values(a, line, secrets, COUNT(secrets));
+}
+
 static int run(struct cli *cli)
 {
 	struct hearing h = { .hear = { .signals = -1, .quit = { -1 } }, .leave = { .fd = -1 } };
@@ -303,9 +314,12 @@ static int run(struct cli *cli)
 	o.telegram_api = str_of(o.flags.telegram_api);
 	if ((rc = hearing_open(&h, !o.flags.yes, dumb, &e)) == OK)
 		rc = open_pool(&o, &e);
-	o.ask = (struct ask){
-		.edit = h.edit, .leave = &h.leave, .a = cli->a, .automatic = o.flags.yes
-	};
+	o.ask = (struct ask){ .edit = h.edit,
+			      .leave = &h.leave,
+			      .tame = without_secrets,
+			      .arg = &o,
+			      .a = cli->a,
+			      .automatic = o.flags.yes };
 	if (rc == OK && !o.ask.automatic)
 		ask_say(&o.ask,
 			"Setting up gantry. Enter takes what stands in brackets, \"back\" "

@@ -54,6 +54,10 @@ void doctor_bot(struct doctor *d)
 		return;
 	}
 	struct telegram_reply r = call(d, "getMe");
+	if (r.end == TELEGRAM_OK && !telegram_names_bot(r.result)) {
+		r.end = TELEGRAM_UNKNOWN;
+		r.error = S("the answer of getMe names no bot");
+	}
 	d->bot = r.end == TELEGRAM_OK;
 	if (d->bot)
 		doctor_say(

@@ -99,6 +99,10 @@ static int meet(struct onboard *o, str *bot, struct err *e)
 		struct telegram_api api = api_of(o);
 		struct telegram_reply r = call(o, &api, "getMe", S(""));
 		int rc;
+		if (r.end == TELEGRAM_OK && !telegram_names_bot(r.result)) {
+			r.end = TELEGRAM_UNKNOWN;
+			r.error = S("the answer of getMe names no bot");
+		}
 		if (r.end == TELEGRAM_OK) {
 			*bot = text_line(o->a, json_str(r.result, "username"), 64);
 			ask_say(&o->ask, "This is @%.*s.", STRF(*bot));

@@ -42,7 +42,7 @@ static str free_name(const struct onboard *o, const char *base, const char *ext)
 {
 	str name = arena_fmt(o->a, "%s%s", base, ext);
 
-	for (int i = 2; i < NUMBERS_MAX && path_exists(in_dir(o, name).p); i++)
+	for (int i = 2; i < NUMBERS_MAX && path_taken(in_dir(o, name).p); i++)
 		name = arena_fmt(o->a, "%s-%d%s", base, i, ext);
 	return name;
 }
@@ -198,6 +198,8 @@ static int make_or_keep(struct writing *w, str name, str text, struct err *e)
 {
 	int rc = make(w, name, text, e);
 
+	if (rc == E_BUSY && path_kind(in_dir(w->o, name).p, NULL) != PATH_FILE)
+		return err_set(e, E_INVAL, "%s: not a regular file", in_dir(w->o, name).p);
 	if (rc == E_BUSY)
 		ask_say(&w->o->ask, "kept  %s", in_dir(w->o, name).p);
 	return rc == E_BUSY ? OK : rc;

@@ -24,6 +24,13 @@ bool path_exists(const char *path)
 	return path_kind(path, NULL) != PATH_NONE;
 }
 
+bool path_taken(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
 bool dir_writable(const char *path)
 {
 	return path_kind(path, NULL) == PATH_DIR && access(path, W_OK | X_OK) == 0;

@@ -12,6 +12,9 @@ enum path_kind { PATH_NONE, PATH_FILE, PATH_DIR, PATH_OTHER };
  * it gets the permission bits. */
 enum path_kind path_kind(const char *path, unsigned *mode);
 bool path_exists(const char *path);
+
+/* Is something of this name there, if only a link that leads nowhere? */
+bool path_taken(const char *path);
 bool dir_writable(const char *path); /* files can be made in it */
 
 /* The directory part: "/a/b" gives "/a", "/a" gives "/", "a" gives ".". */

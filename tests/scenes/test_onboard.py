@@ -176,6 +176,14 @@ def test_a_long_list_is_searched_by_part_of_a_name(newcomer, model):
     assert "model: vendor-2/model-01234\n" in n.config.read_text()
 
 
+def test_an_endpoint_that_says_the_key_back_does_not_show_it(newcomer, model):
+    model.models = ["one", "models-of-" + KEY]
+    n = newcomer.start().provider(model)
+    n.see("models-of-[^\n]*REDACTED")
+    n.answer("Model", "one").rest().end()
+    assert KEY not in n.t.out.text
+
+
 def test_a_model_that_is_not_listed_is_taken_only_when_insisted_on(newcomer, model):
     n = newcomer.start().provider(model)
     n.answer("Model", "secret-preview").answer("not in the list").answer("Model", "secret-preview")
@@ -414,6 +422,22 @@ def test_a_new_configuration_goes_beside_and_replaces_nothing(newcomer, model):
     assert n.gantry("--config", n.dir / "config-2.yaml", "config", "validate").out.startswith("OK")
 
 
+def test_a_name_that_a_link_or_a_directory_has_is_taken(newcomer, model):
+    newcomer.dir.mkdir(parents=True)
+    (newcomer.dir / "mcp.toml").mkdir()
+    os.symlink("/nonexistent", newcomer.dir / "mcp-2.toml")
+    newcomer.run("--yes", "--provider", "ollama", "--model", "x", "--no-check", "--mcp", "filesystem", code=None)
+    assert "manifest: mcp-3.toml" in newcomer.config.read_text()
+    assert "filesystem" in (newcomer.dir / "mcp-3.toml").read_text()
+
+
+def test_a_manifest_that_is_a_directory_is_not_kept(newcomer):
+    (newcomer.dir / "mcp.toml").mkdir(parents=True)
+    r = newcomer.run("--yes", "--provider", "ollama", "--model", "x", "--no-check", code=1)
+    assert "mcp.toml: not a regular file" in r.err
+    assert not newcomer.config.exists()
+
+
 def test_a_failed_write_takes_back_what_was_written(newcomer, model):
     newcomer.dir.mkdir(parents=True)
     (newcomer.dir / "persona").write_text("a file where the directory should be\n")
@@ -525,6 +549,12 @@ def test_messages_that_wait_at_a_bot_in_use_are_not_taken_unasked(newcomer, bot,
     n.answer("Take it\\?").answer("numeric Telegram id", "111")
     finish(n)
     assert not bot.of("getUpdates")
+
+
+def test_an_answer_that_names_no_bot_is_told(newcomer, bot, model):
+    bot.fail("getMe", http=200, body=b'{"ok":true,"result":[[[]]]}', kind="application/json")
+    n = to_telegram(newcomer, bot, model)
+    n.see("! Telegram: the answer of getMe names no bot")
 
 
 def test_an_update_of_the_last_number_there_is_ends_nothing(newcomer, bot, model):

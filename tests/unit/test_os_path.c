@@ -32,6 +32,7 @@ static void kinds_and_modes_are_told(void **state)
 	assert_int_equal(path_kind(dir, NULL), PATH_DIR);
 	assert_int_equal(path_kind(link, NULL), PATH_DIR);
 	assert_int_equal(path_kind("/dev/null", NULL), PATH_OTHER);
+	assert_true(path_taken(link) && path_taken(file) && !path_taken("/no/such"));
 	assert_int_equal(unlink(link), 0);
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(path_kind(file, NULL), PATH_NONE);
