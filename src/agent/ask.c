@@ -312,6 +312,13 @@ static int hold(struct run *r, struct spend *s, struct err *e)
 		      : spend_hold(s, r->est_tokens * r->tokens_permille / 1000, r->token, e);
 }
 
+static void log_call(const struct run *r, const struct model_reply *reply, int64_t ms)
+{
+	log_info("model.call", "round=%lld ms=%lld calls=%zu chars=%zu finish=%s",
+		 (long long)r->round + 1, (long long)ms, reply->calls_n, reply->text.n,
+		 finish_word(reply->finish));
+}
+
 int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct err *e)
 {
 	struct model_msg *msgs;
@@ -369,8 +376,6 @@ int run_ask(struct run *r, struct arena *ra, struct model_failure *fail, struct 
 	if (rc < 0)
 		return live.spend.refusal.n ? out_of_money(r, &live.spend, rc) : rc;
 	count_usage(r, &reply);
-	log_info("model.call", "round=%lld ms=%lld calls=%zu chars=%zu finish=%s",
-		 (long long)r->round + 1, (long long)ms, reply.calls_n, reply.text.n,
-		 finish_word(reply.finish));
+	log_call(r, &reply, ms);
 	return take(r, ra, &reply, e);
 }

@@ -365,6 +365,39 @@ static void take_text(struct box *b, struct job *j, struct arena *a)
 	b->fresh = false;
 }
 
+/* The next edit or typing of a turn that runs. */
+static void choose_box(struct telegram_live *l, struct job *j, struct arena *a, int64_t now,
+		       int64_t *until)
+{
+	for (size_t i = 0; i < BOXES; i++) {
+		struct box *b = &l->box[i];
+		int64_t edit_at, typing_at;
+		if (!b->turn[0] || b->over || b->faults > FAULTS_MAX)
+			continue;
+		edit_at = chat_free_at(l, b);
+		typing_at = telegram_holds_until(&l->holds, b->chat);
+		typing_at = typing_at > b->typing_at_ms ? typing_at : b->typing_at_ms;
+		if (b->fresh && edit_at <= now)
+			take_text(b, j, a);
+		else if (typing_at <= now)
+			j->kind = JOB_TYPING;
+		if (j->kind != JOB_NONE) {
+			j->i = i;
+			memcpy(j->turn, b->turn, sizeof j->turn);
+			j->view.chat = b->chat;
+			j->view.thread = b->thread;
+			j->view.message_id = b->message_id;
+			b->busy = true;
+			b->typing = j->kind == JOB_TYPING;
+			return;
+		}
+		if (b->fresh && edit_at < *until)
+			*until = edit_at;
+		if (typing_at < *until)
+			*until = typing_at;
+	}
+}
+
 /* Under the lock: the next thing to do, else when to look again. */
 static void choose(struct telegram_live *l, struct job *j, struct arena *a, int64_t *until)
 {
@@ -400,33 +433,7 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 		j->kind = JOB_REPORT;
 		return;
 	}
-	for (size_t i = 0; i < BOXES; i++) {
-		struct box *b = &l->box[i];
-		int64_t edit_at, typing_at;
-		if (!b->turn[0] || b->over || b->faults > FAULTS_MAX)
-			continue;
-		edit_at = chat_free_at(l, b);
-		typing_at = telegram_holds_until(&l->holds, b->chat);
-		typing_at = typing_at > b->typing_at_ms ? typing_at : b->typing_at_ms;
-		if (b->fresh && edit_at <= now)
-			take_text(b, j, a);
-		else if (typing_at <= now)
-			j->kind = JOB_TYPING;
-		if (j->kind != JOB_NONE) {
-			j->i = i;
-			memcpy(j->turn, b->turn, sizeof j->turn);
-			j->view.chat = b->chat;
-			j->view.thread = b->thread;
-			j->view.message_id = b->message_id;
-			b->busy = true;
-			b->typing = j->kind == JOB_TYPING;
-			return;
-		}
-		if (b->fresh && edit_at < *until)
-			*until = edit_at;
-		if (typing_at < *until)
-			*until = typing_at;
-	}
+	choose_box(l, j, a, now, until);
 }
 
 /* --- doing ------------------------------------------------------------------------------ */

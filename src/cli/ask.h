@@ -19,7 +19,8 @@ struct ask {
 	struct edit *edit; /* borrowed; NULL when automatic */
 	const struct cancel *leave; /* borrowed */
 	struct arena *a; /* answers live here */
-	str (*tame)(const void *arg, struct arena *a, str line); /* of all that is shown; NULL */
+	str (*tame)(const void *arg, struct arena *a,
+		    str line); /* of all that is shown; NULL */
 	const void *arg;
 	bool automatic;
 	bool over; /* the input has ended */

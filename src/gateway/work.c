@@ -113,6 +113,19 @@ static int give_back(struct engine *g, struct err *e)
 	return OK;
 }
 
+/* There may be an answer, and main may wait for the end.  The session's slot is free: who ran
+ * this turn looks for the next one itself, unless it has to wait now. */
+static void tell_end(struct engine *g, const struct turn *t, int rc)
+{
+	bell_ring(&g->outbox);
+	bell_ring(&g->control);
+	work_news(g);
+	if (scheduled_turn(t))
+		bell_ring(&g->clock);
+	if (rc < 0)
+		bell_ring(&g->inbox);
+}
+
 int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *done,
 	      struct err *e)
 {
@@ -153,9 +166,9 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	/* A scheduled turn answers its schedule: what a person says meanwhile is a turn of its own. */
 	if (entered && opt->steer && !scheduled_turn(&t))
 		io.on_request = on_request;
+	/* One ring may stand for many rows: let another worker look. */
 	if (t.more)
-		bell_ring(
-			&g->inbox); /* one ring may stand for many rows: let another worker look */
+		bell_ring(&g->inbox);
 	catch_up(g, t.id, &token);
 	rc = agent_turn_run(g->agent, &t, &io, &token, e);
 	if (rc < 0 && rc != E_CANCELED)
@@ -164,15 +177,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 		turns_leave(&g->turns, t.id);
 	if (watched)
 		opt->channel->live(opt->channel, t.id, t.address, LIVE_STOP, (str){ 0 });
-	/* There may be an answer, and main may wait for the end.  The session's slot is free: who
-	 * ran this turn looks for the next one itself, unless it has to wait now. */
-	bell_ring(&g->outbox);
-	bell_ring(&g->control);
-	work_news(g);
-	if (scheduled_turn(&t))
-		bell_ring(&g->clock);
-	if (rc < 0)
-		bell_ring(&g->inbox);
+	tell_end(g, &t, rc);
 	return rc;
 }
 
