@@ -371,11 +371,10 @@ static void choose_box(struct telegram_live *l, struct job *j, struct arena *a, 
 {
 	for (size_t i = 0; i < BOXES; i++) {
 		struct box *b = &l->box[i];
-		int64_t edit_at, typing_at;
 		if (!b->turn[0] || b->over || b->faults > FAULTS_MAX)
 			continue;
-		edit_at = chat_free_at(l, b);
-		typing_at = telegram_holds_until(&l->holds, b->chat);
+		int64_t edit_at = chat_free_at(l, b);
+		int64_t typing_at = telegram_holds_until(&l->holds, b->chat);
 		typing_at = typing_at > b->typing_at_ms ? typing_at : b->typing_at_ms;
 		if (b->fresh && edit_at <= now)
 			take_text(b, j, a);
@@ -391,10 +390,8 @@ static void choose_box(struct telegram_live *l, struct job *j, struct arena *a, 
 			b->typing = j->kind == JOB_TYPING;
 			return;
 		}
-		if (b->fresh && edit_at < *until)
-			*until = edit_at;
-		if (typing_at < *until)
-			*until = typing_at;
+		int64_t next = b->fresh && edit_at < typing_at ? edit_at : typing_at;
+		*until = next < *until ? next : *until;
 	}
 }
 
