@@ -32,6 +32,10 @@ struct telegram_opt {
 	size_t commands_n;
 };
 
+/* Keep what is logged from here on for the owner, as far as he wants to hear of it; *fd is
+ * readable when there is some, -1 he does not.  Telling is the channel's, which calls it too. */
+int telegram_keep_log(const struct telegram_cfg *cfg, int *fd, struct err *e) MUSTUSE;
+
 int telegram_open(struct channel **out, const struct telegram_opt *opt, struct err *e) MUSTUSE;
 void telegram_close(struct channel *c);
 

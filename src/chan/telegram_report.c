@@ -12,14 +12,20 @@
 #define GATHER_MS 1000 /* trouble seldom comes alone */
 #define EVERY_MS 60000
 
-int telegram_report_start(struct telegram *t, struct err *e)
+int telegram_keep_log(const struct telegram_cfg *cfg, int *fd, struct err *e)
 {
-	str level = t->opt.cfg->error_reporting;
+	str level = cfg->error_reporting;
 
-	t->report = (struct telegram_report){ .fd = -1 };
+	*fd = -1;
 	if (level.n == 0 || str_eq(level, S("off")))
 		return OK;
-	return log_keep(str_eq(level, S("warn")) ? LOG_WARN : LOG_ERROR, &t->report.fd, e);
+	return log_keep(str_eq(level, S("warn")) ? LOG_WARN : LOG_ERROR, fd, e);
+}
+
+int telegram_report_start(struct telegram *t, struct err *e)
+{
+	t->report = (struct telegram_report){ .fd = -1 };
+	return telegram_keep_log(t->opt.cfg, &t->report.fd, e);
 }
 
 int telegram_report_wait(struct telegram *t, const struct bell *b, int64_t until_ms)

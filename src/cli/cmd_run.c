@@ -60,8 +60,11 @@ static int serve(struct cli *cli, struct config *cfg, int signals)
 	struct engine_opt opt = { .mode = STORE_DAEMON, .model = true };
 	struct channel *channel = NULL;
 	struct err e = { 0 };
-	int signo = 0;
+	int signo = 0, kept;
 
+	/* What goes wrong from here on is told, too. */
+	if (on_telegram(cfg) && telegram_keep_log(&cfg->telegram, &kept, &e) < 0)
+		return cli_fail("%s", e.msg);
 	if (engine_open(&g, cfg, &cli->env, &opt, &e) < 0)
 		return cli_fail("%s", e.msg);
 	if (open_channel(&channel, cli, cfg, g.store, &e) < 0) {

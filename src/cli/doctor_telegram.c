@@ -82,7 +82,7 @@ static str trouble(struct doctor *d)
 	if (!d->held || !d->store || store_health_get(d->store, d->a, &h, NULL) < 0)
 		return S("");
 	for (size_t i = 0; i < h.n; i++)
-		if (str_eq(h.beats[i].part, S(PART_POLL)))
+		if (str_eq(h.beats[i].part, S(PART_HEARD)))
 			return h.beats[i].trouble;
 	return S("");
 }

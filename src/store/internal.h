@@ -87,9 +87,6 @@ void reader_end(struct reader *r);
 /* The same, and its connection is closed: what it read was much. */
 void reader_drop(struct reader *r);
 
-/* Does this thread hold the writer?  Then it waits for nobody. */
-bool store_writing(void);
-
 /* --- store.c ------------------------------------------------------------------------------- */
 
 /* The connection of an open transaction. */

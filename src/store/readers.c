@@ -55,8 +55,7 @@ static struct db *take(struct readers *r)
 	struct db *db;
 
 	(void)pthread_mutex_lock(&r->lock);
-	int tries = store_writing() ? BACK_TRIES : 0;
-	while (!(db = pop(r)) && r->out_n >= OUT_MAX && tries < BACK_TRIES) {
+	for (int tries = 0; !(db = pop(r)) && r->out_n >= OUT_MAX && tries < BACK_TRIES;) {
 		r->waiting_n++;
 		(void)pthread_mutex_unlock(&r->lock);
 		int64_t until = clock_mono_ms() + BACK_MS;

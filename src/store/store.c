@@ -248,14 +248,6 @@ static int begin_once(struct store *s, struct err *e)
 	return rc;
 }
 
-/* How many transactions of stores this thread has open. */
-static _Thread_local int open_here;
-
-bool store_writing(void)
-{
-	return open_here > 0;
-}
-
 int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct err *e)
 {
 	int64_t until = clock_mono_ms() + BUSY_MS, pause = 1;
@@ -278,10 +270,8 @@ int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct e
 			return rc;
 		pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS;
 	}
-	if (rc == OK) {
+	if (rc == OK)
 		*tx = (struct tx){ .s = s, .open = true };
-		open_here++;
-	}
 	return rc;
 }
 
@@ -314,7 +304,6 @@ static void leave(struct tx *tx)
 		(void)sqlite3_exec(db->h, "ROLLBACK", NULL, NULL, NULL);
 	db->doomed = OK;
 	tx->open = false;
-	open_here--;
 	baton_pass(tx->s->baton);
 }
 
