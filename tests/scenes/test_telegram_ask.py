@@ -6,7 +6,7 @@ import pytest
 
 from fakes.model import Reply, call
 from fakes.telegram import ALLOWED, STRANGER
-from harness.watch import wait_files
+from harness.watch import wait_files, wait_until
 
 pytestmark = pytest.mark.concurrency
 
@@ -125,6 +125,8 @@ def test_a_question_nobody_answers_expires(bot, model, mcp, gantry):
     bot.say("buy it")
     prompt = bot.wait_text("srv__count")
     data = prompt.buttons[0][1]
+    # A clock that jumps while the answer of sendMessage is under way would make it a late one.
+    wait_until(lambda: gantry.sql("select 1 from approvals where message_id <> ''"), "the question on record")
     bot.step(3600)
     bot.wait_text("without it")
     bot.board.wait(lambda: not prompt.buttons, "the buttons to go", None, bot.view)
