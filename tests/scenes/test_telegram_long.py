@@ -168,15 +168,15 @@ agent: {model: test-model, persona_dir: %s, tool_trace: "off", stream_replies: %
         """Take down what a death left: the boundaries of all messages under way."""
         found = []
         for n in sorted(self.open):
+            where = self.boundary(n)
             if not self.done(n) or n == self.sent:
-                where = self.boundary(n)
                 self.histogram[where] += 1
                 found.append(where)
-                # Its number is known from its answer only: a live message that arrived, and whose
-                # number was not kept yet, stays beside the answer.  Once it is kept nothing does.
-                if self.stream and where not in ("nothing yet", "message in", "sending", "part sent", "sent") \
-                        and not self.kept(n):
-                    self.may_repeat[n, 0] += 1
+            # Its number is known from its answer only: a live message that arrived, perhaps with all of
+            # the answer, and whose number was not kept yet, stays beside it.  Once it is kept nothing does.
+            if self.stream and where not in ("nothing yet", "message in", "sending", "part sent", "sent") \
+                    and not self.kept(n):
+                self.may_repeat[n, 0] += 1
         for row in self.rows("select plain from pieces where state = 'sending'"):
             key = piece_key(row["plain"])
             if key:

@@ -107,6 +107,7 @@ def test_a_token_revoked_in_flight_is_said_and_asked_for_once_a_minute(bot, echo
     refused = bot.fail("getUpdates", times=None, error=(401, "Unauthorized"))
     bot.say("two")
     d.err.wait("(?i)the token is not valid any more")
+    wait_until(lambda: gantry.sql("select 1 from heartbeats where trouble <> ''"), "the trouble on record")
     status = gantry.run("status", *bot.args)
     assert status.out.startswith("degraded") and "401" in status.out and "token" in status.out
     assert gantry.run("status", "--json", *bot.args).out.startswith('{"status":"degraded"')
