@@ -164,6 +164,10 @@ agent: {model: test-model, persona_dir: %s, tool_trace: "off", stream_replies: %
         return bool(self.rows("select 1 from outbox o join inbox i on i.turn_id = o.turn_id where o.live_id <> '' "
                               "and i.text like ?", "%%msg %d %%" % n))
 
+    def copies(self, n):
+        """How often the beginning of the answer to n stands there."""
+        return [piece_key(t) for t in self.bot.seen(*self.place[n])].count((n, 0))
+
     def died(self, proc):
         """Take down what a death left: the boundaries of all messages under way."""
         found = []
@@ -174,9 +178,12 @@ agent: {model: test-model, persona_dir: %s, tool_trace: "off", stream_replies: %
                 found.append(where)
             # Its number is known from its answer only: a live message that arrived, perhaps with all of
             # the answer, and whose number was not kept yet, stays beside it.  Once it is kept nothing does.
-            if self.stream and where not in ("nothing yet", "message in", "sending", "part sent", "sent") \
-                    and not self.kept(n):
-                self.may_repeat[n, 0] += 1
+            # One that came too late to be kept is removed again: it stays when death comes before that.
+            if self.stream and not self.kept(n):
+                if where not in ("nothing yet", "message in", "sending", "part sent", "sent"):
+                    self.may_repeat[n, 0] += 1
+                elif self.copies(n) > 1 + self.may_repeat[n, 0]:
+                    self.may_repeat[n, 0] += 1
         for row in self.rows("select plain from pieces where state = 'sending'"):
             key = piece_key(row["plain"])
             if key:
