@@ -77,6 +77,7 @@ void stream_init(struct stream *s, struct arena *a, size_t max,
 		.on_piece = on_piece,
 		.arg = arg,
 	};
+	s->sse.lenient = true;
 }
 
 int stream_feed(struct stream *s, str chunk, struct err *e)

@@ -11,7 +11,7 @@
 #define MODEL_STREAM_H
 
 #include "model/delta.h"
-#include "model/sse.h"
+#include "text/sse.h"
 #include "model/think.h"
 
 struct stream {
