@@ -35,7 +35,7 @@ struct entry {
 	bool disabled, url;
 };
 
-enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, URL, IGNORED, BOX, UNUSED };
+enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, URL, IGNORED, BOX, AUTH, UNUSED };
 
 static const struct key {
 	const char *name;
@@ -54,6 +54,7 @@ static const struct key {
 	{ "inherit_env", FLAG, offsetof(struct mcp_server_cfg, inherit_env) },
 	{ "cwd", TEXT, offsetof(struct mcp_server_cfg, cwd) },
 	{ "sandbox", BOX, 0 },
+	{ "auth", AUTH, 0 },
 	{ "disabled", OTHER, 0 },
 	{ "enabled", OTHER, 0 },
 	{ "url", URL, 0 },
@@ -314,6 +315,13 @@ static int read_box(struct reading *r, struct entry *en, const struct toml *v, s
 	return rc;
 }
 
+static int read_auth(struct reading *r, struct entry *en, const struct toml *v, struct err *e)
+{
+	int rc = mcp_auth_cfg_read(&en->cfg.auth, r->a, v, e);
+
+	return rc < 0 ? err_wrap(e, rc, "%s", where(r, v, en->cfg.name)) : OK;
+}
+
 static const struct key *key_find(str name)
 {
 	for (size_t i = 0; i < COUNT(keys); i++)
@@ -353,6 +361,8 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 		return OK;
 	case BOX:
 		return read_box(r, en, v, e);
+	case AUTH:
+		return read_auth(r, en, v, e);
 	case UNUSED:
 		warn(r, arena_fmt(r->a, "%s: \"%s\" is not used", where(r, v, en->cfg.name),
 				  k->name));

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "config/config.h"
+#include "mcp/auth_cfg.h"
 
 struct mcp_server_cfg {
 	str name, command;
@@ -21,6 +22,7 @@ struct mcp_server_cfg {
 	int64_t timeout_ms; /* per call; 0: the default */
 	bool trusted;
 	bool inherit_env, has_inherit_env;
+	struct mcp_auth_cfg auth;
 	struct sandbox_cfg box; /* profile "": as free as the daemon is */
 };
 

@@ -49,6 +49,7 @@ static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 	to->box.read = copy_list(a, from->box.read);
 	to->box.write = copy_list(a, from->box.write);
 	to->box.grants = copy_list(a, from->box.grants);
+	mcp_auth_cfg_copy(a, &to->auth, &from->auth);
 }
 
 static const char *const *copy_env(struct arena *a, const char *const *env)
@@ -86,9 +87,9 @@ bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg
 	       same_list(x->args, y->args) && same_list(x->env, y->env) &&
 	       same_list(x->tools, y->tools) && same_list(x->exclude, y->exclude) &&
 	       str_eq(x->tools_prefix, y->tools_prefix) && str_eq(x->cwd, y->cwd) &&
-	       same_box(&x->box, &y->box) && x->timeout_ms == y->timeout_ms &&
-	       x->trusted == y->trusted && x->inherit_env == y->inherit_env &&
-	       x->has_inherit_env == y->has_inherit_env;
+	       same_box(&x->box, &y->box) && mcp_auth_cfg_same(&x->auth, &y->auth) &&
+	       x->timeout_ms == y->timeout_ms && x->trusted == y->trusted &&
+	       x->inherit_env == y->inherit_env && x->has_inherit_env == y->has_inherit_env;
 }
 
 static void on_tools(void *arg, const struct mcp_session *session, struct mcp_listing *listing)

@@ -46,6 +46,10 @@ static void show_server(struct buf *b, const struct mcp_server_cfg *s)
 		buf_fmt(b, "  sandbox: %.*s%s%.*s%s\n", STRF(s->box.profile),
 			s->box.network.n ? " network " : "", STRF(s->box.network),
 			s->box.require ? " required" : "");
+	if (s->auth.bearer_env.n)
+		buf_fmt(b, "  bearer_env: %.*s\n", STRF(s->auth.bearer_env));
+	if (s->auth.bearer_file.n)
+		buf_fmt(b, "  bearer_file: %.*s\n", STRF(s->auth.bearer_file));
 	show_list(b, "read", s->box.read);
 	show_list(b, "write", s->box.write);
 	show_list(b, "grant", s->box.grants);

@@ -1,0 +1,128 @@
+/*
+ * What a server is shown: tokens from a variable and from a file, and what is said when there is
+ * none or the server does not take it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "mcp/auth.h"
+#include "os/file.h"
+
+static const char *const vars[] = { "A_TOKEN= abc.def~123= ", "B_TOKEN=", "BAD=two words",
+				    NULL };
+static const struct env env = { vars };
+static struct config config;
+static char path[] = "/tmp/mcp-auth-XXXXXX";
+
+static struct mcp_auth *made(struct mcp_auth_cfg auth)
+{
+	struct mcp_server_cfg server = { .name = S("srv"), .auth = auth };
+	struct mcp_auth *au;
+
+	assert_int_equal(
+		mcp_auth_new(&au, &(struct mcp_auth_opt){ &server, &config, &env }, NULL), OK);
+	return au;
+}
+
+static void shows(struct mcp_auth *au, const char *want)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct err e = { 0 };
+	str value;
+
+	assert_int_equal(mcp_auth_header(au, &a, &value, NULL, &e), OK);
+	assert_string_equal(value.p, want);
+}
+
+static void refuses(struct mcp_auth *au, const char *want)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct err e = { 0 };
+	str value;
+
+	assert_int_equal(mcp_auth_header(au, &a, &value, NULL, &e), E_DENIED);
+	assert_string_equal(e.msg, want);
+}
+
+static void token_comes_from_the_variable_that_is_named(void **state)
+{
+	struct mcp_auth *au = made((struct mcp_auth_cfg){ .bearer_env = S("A_TOKEN") });
+
+	shows(au, "Bearer abc.def~123=");
+	mcp_auth_free(au);
+	mcp_auth_free(NULL);
+}
+
+static void missing_or_broken_token_is_said_with_the_variable_but_not_its_value(void **state)
+{
+	struct mcp_auth *au = made((struct mcp_auth_cfg){ .bearer_env = S("B_TOKEN") });
+
+	refuses(au,
+		"server srv: the variable B_TOKEN is not there or empty; put the token into "
+		"it");
+	mcp_auth_free(au);
+	au = made((struct mcp_auth_cfg){ .bearer_env = S("BAD") });
+	refuses(au, "server srv: the variable BAD holds no token: it has blanks or control "
+		    "characters");
+	mcp_auth_free(au);
+}
+
+static void without_a_token_there_is_no_header(void **state)
+{
+	struct err e = { 0 };
+	struct mcp_auth *au = made((struct mcp_auth_cfg){ 0 });
+
+	shows(au, "");
+	assert_int_equal(mcp_auth_challenge(au, 401, S("Bearer"), S(""), NULL, &e), E_DENIED);
+	assert_non_null(strstr(e.msg, "server srv wants a token"));
+	mcp_auth_free(au);
+}
+
+static void token_in_a_file_may_be_exchanged_at_any_time(void **state)
+{
+	struct err e = { 0 };
+	struct mcp_auth *au = made((struct mcp_auth_cfg){ .bearer_file = str_of(path) });
+
+	assert_int_equal(file_write_atomic(path, S("one\n"), 0600, &e), OK);
+	shows(au, "Bearer one");
+	assert_int_equal(mcp_auth_challenge(au, 401, S(""), S("Bearer one"), NULL, &e),
+			 E_DENIED);
+	assert_non_null(strstr(e.msg, "does not take the token in /tmp/"));
+	assert_null(strstr(e.msg, "one;"));
+	assert_int_equal(mcp_auth_challenge(au, 403, S(""), S("Bearer one"), NULL, &e),
+			 E_DENIED);
+	assert_non_null(strstr(e.msg, "does not let in"));
+	assert_int_equal(file_write_atomic(path, S("two\n"), 0600, &e), OK);
+	assert_int_equal(mcp_auth_challenge(au, 401, S(""), S("Bearer one"), NULL, &e), OK);
+	shows(au, "Bearer two");
+	(void)unlink(path);
+	{
+		SCOPED(arena_free) struct arena a = { 0 };
+		str value;
+
+		assert_int_equal(mcp_auth_header(au, &a, &value, NULL, &e), E_DENIED);
+		assert_non_null(strstr(e.msg, "server srv: auth.bearer_file"));
+	}
+	mcp_auth_free(au);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(token_comes_from_the_variable_that_is_named),
+		cmocka_unit_test(
+			missing_or_broken_token_is_said_with_the_variable_but_not_its_value),
+		cmocka_unit_test(without_a_token_there_is_no_header),
+		cmocka_unit_test(token_in_a_file_may_be_exchanged_at_any_time),
+	};
+
+	close(mkstemp(path));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
