@@ -453,7 +453,10 @@ static void progress_reaches_the_caller(void **state)
 	SCOPED(rig_done) struct rig r;
 	struct steps steps = { 0 };
 	struct mcp_progress progress = { on_progress, &steps };
-	struct mcp_call mc = { S("one"), S("progress"), S("{\"n\":50}"), &progress };
+	struct mcp_call mc = { .server = S("one"),
+			       .tool = S("progress"),
+			       .args = S("{\"n\":50}"),
+			       .progress = &progress };
 	struct mcp_result result;
 	struct err e = { 0 };
 
