@@ -7,6 +7,9 @@
 
 #include "base/arena.h"
 
+/* The year 10000 begins: from here on a time is taken for none. */
+#define DATE_END_MS INT64_C(253402300800000)
+
 struct date {
 	int year, month, day; /* month 1 to 12, day 1 to 31 */
 	int hour, minute, second, ms;

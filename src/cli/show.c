@@ -44,8 +44,9 @@ str show_ms(struct arena *a, int64_t ms)
 
 str show_time(const struct zone *z, struct arena *a, int64_t at_ms)
 {
-	int64_t wall = zone_wall(z, at_ms >= 0 ? at_ms / 1000 : -((999 - at_ms) / 1000));
-	struct date d = date_of_ms(wall * 1000);
+	if (at_ms < 0 || at_ms >= DATE_END_MS)
+		return S("no such time");
+	struct date d = date_of_ms(zone_wall(z, at_ms / 1000) * 1000);
 
 	return arena_fmt(a, "%04d-%02d-%02d %02d:%02d:%02d", d.year, d.month, d.day, d.hour,
 			 d.minute, d.second);

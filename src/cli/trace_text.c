@@ -35,6 +35,10 @@ struct line {
 static void add(struct line *l, struct event e)
 {
 	e.order = l->n;
+	if (e.at <= 0) { /* no time was journaled that could be one */
+		e.end = e.end < e.at ? l->from - 1 : l->from;
+		e.at = l->from;
+	}
 	l->v[l->n++] = e;
 	if (e.end > l->to)
 		l->to = e.end;

@@ -415,7 +415,6 @@ static const struct meaning {
 	{ CURLE_GOT_NOTHING, E_IO, "connection closed before an answer", false },
 	{ CURLE_SSL_CONNECT_ERROR, E_PROTO, "TLS handshake failed", true },
 	{ CURLE_PEER_FAILED_VERIFICATION, E_PROTO, "certificate refused", true },
-	{ CURLE_SSL_CACERT_BADFILE, E_PROTO, "CA file unusable", false },
 	{ CURLE_SSL_CERTPROBLEM, E_PROTO, "certificate refused", true },
 	{ CURLE_WEIRD_SERVER_REPLY, E_PROTO, "not an HTTP answer", false },
 	{ CURLE_UNSUPPORTED_PROTOCOL, E_PROTO, "not an HTTP answer", false },
@@ -437,6 +436,9 @@ static int explain(const struct transfer *t, CURLcode result, struct err *e)
 		(void)err_sys(e, "cannot connect");
 		return E_IO;
 	}
+	if (result == CURLE_SSL_CACERT_BADFILE)
+		return err_set(e, E_PROTO, "CA file %s holds no certificate that can be read",
+			       http_options(t->h)->ca_file);
 	curl_easy_getinfo(t->h->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
 	if (proxy_status && proxy_status / 100 != 2)
 		return err_set(e, E_IO, "the proxy refused with status %ld", proxy_status);

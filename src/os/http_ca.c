@@ -4,14 +4,18 @@
  * libcurl would parse the whole bundle for a connection: 145 certificates, a megabyte and 15 ms,
  * of which one is needed.  OpenSSL asks a store's lookups for the certificates of a subject; ours
  * goes through the file, and only what bears that name becomes an object.  A store lives as long
- * as its connection.  Checking the chain is OpenSSL's, as ever.
+ * as its connection.  Checking the chain is OpenSSL's, as ever.  A certificate that cannot be read
+ * is left out and told once; there is nobody to return that to.
  */
 #include "os/http_handle.h"
+
+#include "os/log.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,39 +89,140 @@ struct search {
 	X509 *found; /* the first one; the store's */
 };
 
-/* One certificate of the file.  Returned objects belong to the store. */
-static void consider(struct search *s, const char *kind, const unsigned char *data, long n)
+static bool is_certificate(const char *kind)
 {
-	str certificate = { (const char *)data, (size_t)n };
-	bool trusted = strcmp(kind, PEM_STRING_X509_TRUSTED) == 0;
+	return strcmp(kind, PEM_STRING_X509) == 0 || strcmp(kind, PEM_STRING_X509_OLD) == 0 ||
+	       strcmp(kind, PEM_STRING_X509_TRUSTED) == 0;
+}
+
+struct pem {
+	char *kind, *header;
+	unsigned char *data;
+	long n;
+};
+
+/* One certificate of the file.  False: it is the one, but cannot be read.  What is found belongs
+ * to the store. */
+static bool consider(struct search *s, const struct pem *p)
+{
+	const unsigned char *data = p->data;
 	X509 *x;
 
-	if (!trusted && strcmp(kind, PEM_STRING_X509) != 0 &&
-	    strcmp(kind, PEM_STRING_X509_OLD) != 0)
-		return;
-	str subject = subject_of(certificate);
+	if (!is_certificate(p->kind))
+		return true;
+	str subject = subject_of((str){ (const char *)data, (size_t)p->n });
 	if (!(s->exact ? str_eq(subject, s->der) : same_name(s->name, subject)))
-		return;
-	x = trusted ? d2i_X509_AUX(NULL, &data, n) : d2i_X509(NULL, &data, n);
+		return true;
+	x = strcmp(p->kind, PEM_STRING_X509_TRUSTED) == 0 ? d2i_X509_AUX(NULL, &data, p->n)
+							  : d2i_X509(NULL, &data, p->n);
 	if (x && X509_STORE_add_cert(s->store, x) && !s->found)
 		s->found = x;
 	X509_free(x); /* the store has its own hold */
+	return x != NULL;
+}
+
+/* --- the file ------------------------------------------------------------------------------ */
+
+#define CA_LINE_MAX 1024
+#define BLOCK_MAX 65536 /* one certificate as text */
+
+struct bundle {
+	const char *file;
+	BIO *in, *block; /* block: the text of one, from its first line to its last */
+	char line[CA_LINE_MAX];
+	bool ahead; /* line is the first one of the next block */
+	size_t at; /* which block this is, 1 and up */
+};
+
+static bool bundle_open(struct bundle *b, const char *file)
+{
+	*b = (struct bundle){ .file = file,
+			      .in = BIO_new_file(file, "re"),
+			      .block = BIO_new(BIO_s_mem()) };
+	return b->in && b->block;
+}
+
+static void bundle_close(struct bundle *b)
+{
+	BIO_free(b->in);
+	BIO_free(b->block);
+}
+
+static bool line_begins(const struct bundle *b, const char *word)
+{
+	return strncmp(b->line, word, strlen(word)) == 0;
+}
+
+/* Take in the next block.  One that has no end ends where another begins: then a certificate of
+ * which the last lines are missing does not take the one behind it along. */
+static bool bundle_next(struct bundle *b)
+{
+	size_t n = 0;
+	bool inside = b->ahead;
+
+	(void)BIO_reset(b->block);
+	while (b->ahead || BIO_gets(b->in, b->line, sizeof b->line) > 0) {
+		bool begins = line_begins(b, "-----BEGIN ");
+		if (begins && inside && !b->ahead) {
+			b->ahead = true;
+			break;
+		}
+		b->ahead = false;
+		inside = inside || begins;
+		if (!inside)
+			continue;
+		n += strlen(b->line);
+		if (n <= BLOCK_MAX)
+			(void)BIO_puts(b->block, b->line);
+		if (line_begins(b, "-----END "))
+			break;
+	}
+	b->at += inside;
+	return inside;
+}
+
+static void pem_done(struct pem *p)
+{
+	OPENSSL_free(p->kind);
+	OPENSSL_free(p->header);
+	OPENSSL_free(p->data);
+}
+
+/* Decode the block.  False: it is no PEM, or a certificate without a subject. */
+static bool bundle_read(struct bundle *b, struct pem *out)
+{
+	*out = (struct pem){ 0 };
+	if (!PEM_read_bio(b->block, &out->kind, &out->header, &out->data, &out->n))
+		return false;
+	return !is_certificate(out->kind) ||
+	       subject_of((str){ (const char *)out->data, (size_t)out->n }).n > 0;
+}
+
+/* Once for each place in the process: the file is read for every chain. */
+static void tell_broken(const struct bundle *b)
+{
+	static atomic_size_t told;
+	size_t before = atomic_load(&told);
+
+	while (b->at > before)
+		if (atomic_compare_exchange_weak(&told, &before, b->at)) {
+			log_warn("http.ca",
+				 "file=%s certificate=%zu err=\"cannot be read, and is "
+				 "left out\"",
+				 b->file, b->at);
+			return;
+		}
 }
 
 static void read_bundle(struct search *s, const char *file)
 {
-	BIO *in = BIO_new_file(file, "re");
-	char *kind, *header;
-	unsigned char *data;
-	long n;
+	struct bundle b;
+	struct pem p;
 
-	while (in && PEM_read_bio(in, &kind, &header, &data, &n)) {
-		consider(s, kind, data, n);
-		OPENSSL_free(kind);
-		OPENSSL_free(header);
-		OPENSSL_free(data);
-	}
-	BIO_free(in);
+	for (bool open = bundle_open(&b, file); open && bundle_next(&b); pem_done(&p))
+		if (!bundle_read(&b, &p) || !consider(s, &p))
+			tell_broken(&b);
+	bundle_close(&b);
 }
 
 /* OpenSSL wants to know who is called name.  All of that name go into the store. */
@@ -152,20 +257,17 @@ static void method_start(void)
 		abort(); /* out of memory, as in base/arena */
 }
 
-/* Is there a certificate in it?  The first lines tell. */
+/* Is there a certificate in it that can be read?  Mostly the first lines tell. */
 static bool holds_some(const char *file)
 {
-	BIO *in = BIO_new_file(file, "re");
-	char *kind = NULL, *header = NULL;
-	unsigned char *data = NULL;
-	long n;
+	struct bundle b;
+	struct pem p;
+	bool some = false;
 
 	ERR_set_mark();
-	bool some = in && PEM_read_bio(in, &kind, &header, &data, &n);
-	OPENSSL_free(kind);
-	OPENSSL_free(header);
-	OPENSSL_free(data);
-	BIO_free(in);
+	for (bool open = bundle_open(&b, file); open && !some && bundle_next(&b); pem_done(&p))
+		some = bundle_read(&b, &p) && is_certificate(p.kind);
+	bundle_close(&b);
 	ERR_pop_to_mark();
 	return some;
 }

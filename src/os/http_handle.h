@@ -20,7 +20,8 @@ struct http {
 const struct http_opt *http_options(const struct http *h);
 
 /* A CURLOPT_SSL_CTX_FUNCTION: trust what stands in the bundle ca_file (a const char *), which has to
- * outlive the connection; it is read when a certificate is to be checked. */
+ * outlive the connection; it is read when a certificate is to be checked.  What cannot be read in
+ * it is left out and logged; CURLE_SSL_CACERT_BADFILE: all of it. */
 CURLcode http_trust(CURL *easy, void *ssl_ctx, void *ca_file);
 
 #endif

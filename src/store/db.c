@@ -4,6 +4,7 @@
  */
 #include "store/db.h"
 
+#include "base/date.h"
 #include "os/wait.h"
 
 #include <assert.h>
@@ -253,6 +254,20 @@ void rows_end(struct rows *r)
 int64_t rows_i64(const struct rows *r, int col)
 {
 	return sqlite3_column_int64(r->st, col);
+}
+
+int64_t rows_at_ms(const struct rows *r, int col)
+{
+	int64_t at_ms = rows_i64(r, col);
+
+	return at_ms < 0 || at_ms >= DATE_END_MS ? 0 : at_ms;
+}
+
+int64_t rows_amount(const struct rows *r, int col)
+{
+	int64_t n = rows_i64(r, col);
+
+	return n < 0 ? 0 : n > ROWS_MOST ? ROWS_MOST : n;
 }
 
 bool rows_null(const struct rows *r, int col)

@@ -94,6 +94,13 @@ int db_query(struct rows *r, struct db *db, const char *sql, const struct db_arg
 int rows_next(struct rows *r, struct err *e) MUSTUSE; /* 1 a row, 0 no more, or a code */
 void rows_end(struct rows *r); /* for SCOPED */
 int64_t rows_i64(const struct rows *r, int col); /* NULL is 0 */
+
+/* For looking back at rows that somebody else's program may have written.  A time in the years
+ * 1970 to 9999, else 0: not known; and an amount (tokens, ms, how many) from 0 to ROWS_MOST, so
+ * that millions of them can be added. */
+#define ROWS_MOST INT64_C(1000000000000)
+int64_t rows_at_ms(const struct rows *r, int col);
+int64_t rows_amount(const struct rows *r, int col);
 bool rows_null(const struct rows *r, int col);
 str rows_text(const struct rows *r, int col, struct arena *a); /* a copy; NULL is "" */
 str rows_peek(const struct rows *r, int col); /* borrowed until the next row */

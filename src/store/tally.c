@@ -219,17 +219,17 @@ struct tally_tokens sum_used(const struct rows *r, int col)
 
 	if (u.failed)
 		return u;
-	u.prompt = rows_null(r, col + 1) ? rows_i64(r, col + 4) : rows_i64(r, col + 1);
-	u.completion =
-		rows_null(r, col + 2) ? (rows_i64(r, col + 5) + 3) / 4 : rows_i64(r, col + 2);
-	u.cached = rows_i64(r, col + 3);
+	u.prompt = rows_amount(r, rows_null(r, col + 1) ? col + 4 : col + 1);
+	u.completion = rows_null(r, col + 2) ? (rows_amount(r, col + 5) + 3) / 4
+					     : rows_amount(r, col + 2);
+	u.cached = rows_amount(r, col + 3);
 	u.estimated = rows_null(r, col + 1) || rows_null(r, col + 2);
 	return u;
 }
 
 static void on_turn(struct sum *m, const struct rows *r)
 {
-	int64_t at_ms = rows_i64(r, 0);
+	int64_t at_ms = rows_at_ms(r, 0);
 	str state = rows_peek(r, 2);
 	struct tally_day *d = day_of(m, at_ms);
 	bool done = str_eq(state, S("done"));
@@ -248,26 +248,26 @@ static void on_turn(struct sum *m, const struct rows *r)
 		count_error(m, S("turn"), why.n && why.n <= 60 ? why : state, at_ms);
 	}
 	if (done && m->days)
-		spread_add(&m->days[d - m->t->days], rows_i64(r, 1) - at_ms);
+		spread_add(&m->days[d - m->t->days], rows_at_ms(r, 1) - at_ms);
 }
 
 /* The minutes' sums have what belongs to no turn, and outlive the turns. */
 static void on_minute(struct sum *m, const struct rows *r)
 {
-	struct tally_day *d = day_of(m, rows_i64(r, 0));
+	struct tally_day *d = day_of(m, rows_at_ms(r, 0));
 
 	if (!d)
 		return;
-	d->used.requests += rows_i64(r, 1);
-	d->used.prompt += rows_i64(r, 2);
-	d->used.cached += rows_i64(r, 3);
-	d->used.completion += rows_i64(r, 4);
-	d->tool_calls += rows_i64(r, 5);
+	d->used.requests += rows_amount(r, 1);
+	d->used.prompt += rows_amount(r, 2);
+	d->used.cached += rows_amount(r, 3);
+	d->used.completion += rows_amount(r, 4);
+	d->tool_calls += rows_amount(r, 5);
 }
 
 static void on_request(struct sum *m, const struct rows *r)
 {
-	int64_t at_ms = rows_i64(r, 0), first_ms = rows_i64(r, 8), ms = rows_i64(r, 9);
+	int64_t at_ms = rows_at_ms(r, 0), first_ms = rows_amount(r, 8), ms = rows_amount(r, 9);
 	struct tally_tokens used = sum_used(r, 2);
 	struct tally_day *d = day_of(m, at_ms);
 
@@ -293,7 +293,7 @@ static void on_request(struct sum *m, const struct rows *r)
 
 static void on_call(struct sum *m, const struct rows *r)
 {
-	int64_t at_ms = rows_i64(r, 0);
+	int64_t at_ms = rows_at_ms(r, 0);
 	str state = rows_peek(r, 2);
 
 	if (at_ms < m->t->since_ms || at_ms > m->opt->until_ms)
@@ -313,23 +313,23 @@ static void on_call(struct sum *m, const struct rows *r)
 		count_error(m, S("tool"), str_of(what), at_ms);
 	}
 	if (!rows_null(r, 3) && (str_eq(state, S("done")) || str_eq(state, S("failed"))))
-		spread_add(&m->tools[at], rows_i64(r, 3));
+		spread_add(&m->tools[at], rows_amount(r, 3));
 }
 
 static void on_run(struct sum *m, const struct rows *r)
 {
-	int64_t at_ms = rows_i64(r, 0);
+	int64_t at_ms = rows_at_ms(r, 0);
 	str state = rows_peek(r, 2);
 	struct tally_day *d = day_of(m, at_ms);
 
 	if (!d || str_eq(state, S("started")))
 		return;
 	if (str_eq(state, S("skipped"))) {
-		d->skipped += rows_i64(r, 3);
+		d->skipped += rows_amount(r, 3);
 	} else if (!str_eq(state, S("ok"))) {
 		d->broken++;
 		count_error(m, S("schedule"), state, at_ms);
-	} else if (at_ms - rows_i64(r, 1) > TALLY_LATE_MS) {
+	} else if (at_ms - rows_at_ms(r, 1) > TALLY_LATE_MS) {
 		d->late++;
 	} else {
 		d->on_time++;
@@ -338,11 +338,13 @@ static void on_run(struct sum *m, const struct rows *r)
 
 static void on_piece(struct sum *m, const struct rows *r)
 {
-	if (rows_i64(r, 0) <= m->opt->until_ms)
+	int64_t at_ms = rows_at_ms(r, 0);
+
+	if (at_ms >= m->t->since_ms && at_ms <= m->opt->until_ms)
 		count_error(m, S("delivery"),
 			    str_eq(rows_peek(r, 1), S("dead")) ? S("refused")
 							       : S("may not have arrived"),
-			    rows_i64(r, 0));
+			    at_ms);
 }
 
 /* All rows since then. */
@@ -381,9 +383,10 @@ static int scan(struct sum *m, const char *sql, void (*on)(struct sum *m, const 
 	"SELECT updated_at_ms, state FROM pieces WHERE state IN ('unknown', 'dead') "          \
 	"AND updated_at_ms >= ?1"
 #define FIRST                                                                                  \
-	"SELECT min(coalesce((SELECT min(minute_at_ms) FROM usage), ?1), "                     \
-	"coalesce((SELECT min(started_at_ms) FROM turns), ?1), "                               \
-	"coalesce((SELECT min(created_at_ms) FROM tool_calls), ?1))"
+	"SELECT min(?1, coalesce((SELECT min(minute_at_ms) FROM usage WHERE minute_at_ms > "   \
+	"0), ?1), coalesce((SELECT min(started_at_ms) FROM turns WHERE started_at_ms > 0), "   \
+	"?1), coalesce((SELECT min(created_at_ms) FROM tool_calls WHERE created_at_ms > 0), "  \
+	"?1))"
 
 static int by_calls(const void *x, const void *y)
 {

@@ -4,7 +4,8 @@
  * it is one of .estimated.  Money is not in here: it is linear in the tokens of each model.
  *
  * Blocks   as long as the span has rows; nothing is sorted or collected row by row.
- * Limits   TALLY_DAYS_MAX periods, TALLY_NAMES_MAX names of tools, models and errors each (what
+ * Limits   a row without a time that can be one (rows_at_ms) is of no day, and left out;
+ *          TALLY_DAYS_MAX periods, TALLY_NAMES_MAX names of tools, models and errors each (what
  *          comes after them counts under "(others)"), so the memory does not grow with the rows.
  */
 #ifndef STORE_TALLY_H

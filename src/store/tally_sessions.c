@@ -131,7 +131,8 @@ int sum_sessions(struct sum *m, struct err *e)
 
 	m->t->sessions = NEWN(m->a, struct tally_session, m->opt->sessions_max + 1);
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		if (rows_i64(&r, 2) <= m->opt->until_ms)
+		int64_t at_ms = rows_at_ms(&r, 2);
+		if (at_ms >= m->t->since_ms && at_ms <= m->opt->until_ms)
 			on_session_row(m, &p, &r);
 		rc = OK;
 	}

@@ -63,18 +63,20 @@ static int read_turn(struct trace *t, struct db *db, struct arena *a, struct err
 	t->error = rows_text(&r, 4, a);
 	t->claims = rows_i64(&r, 5);
 	t->cancel_requested = rows_i64(&r, 6) != 0;
-	t->started_at_ms = rows_i64(&r, 7);
-	t->updated_at_ms = rows_i64(&r, 8);
-	t->finished_at_ms = rows_i64(&r, 9);
+	t->started_at_ms = rows_at_ms(&r, 7);
+	t->updated_at_ms = rows_at_ms(&r, 8);
+	t->finished_at_ms = rows_at_ms(&r, 9);
+	if (!t->started_at_ms) /* not a time, and all else is told from it */
+		t->started_at_ms = t->updated_at_ms;
 	t->kind = rows_text(&r, 10, a);
 	t->rows_n = rows_i64(&r, 11);
-	t->arrived_at_ms = rows_i64(&r, 12);
+	t->arrived_at_ms = rows_at_ms(&r, 12);
 	return OK;
 }
 
 static int64_t or_unknown(const struct rows *r, int col)
 {
-	return rows_null(r, col) ? -1 : rows_i64(r, col);
+	return rows_null(r, col) ? -1 : rows_amount(r, col);
 }
 
 static void read_model(struct trace *t, const struct rows *r, struct arena *a)
@@ -86,14 +88,14 @@ static void read_model(struct trace *t, const struct rows *r, struct arena *a)
 		.issuer = rows_text(r, 2, a),
 		.finish = rows_text(r, 3, a),
 		.error = rows_text(r, 4, a),
-		.est_tokens = rows_i64(r, 5),
+		.est_tokens = rows_amount(r, 5),
 		.prompt_tokens = or_unknown(r, 6),
 		.completion_tokens = or_unknown(r, 7),
 		.cached_tokens = or_unknown(r, 8),
-		.first_token_ms = rows_i64(r, 9),
-		.total_ms = rows_i64(r, 10),
-		.started_at_ms = rows_i64(r, 11),
-		.answer_bytes = rows_i64(r, 12),
+		.first_token_ms = rows_amount(r, 9),
+		.total_ms = rows_amount(r, 10),
+		.started_at_ms = rows_at_ms(r, 11),
+		.answer_bytes = rows_amount(r, 12),
 	};
 }
 
@@ -115,9 +117,9 @@ static void read_call(struct trace *t, const struct rows *r, struct arena *a)
 		.has_exit = !rows_null(r, 11),
 		.exit_code = rows_i64(r, 11),
 		.duration_ms = or_unknown(r, 12),
-		.created_at_ms = rows_i64(r, 13),
-		.started_at_ms = rows_i64(r, 14),
-		.finished_at_ms = rows_i64(r, 15),
+		.created_at_ms = rows_at_ms(r, 13),
+		.started_at_ms = rows_at_ms(r, 14),
+		.finished_at_ms = rows_at_ms(r, 15),
 	};
 }
 
@@ -130,8 +132,8 @@ static void read_ask(struct trace *t, const struct rows *r, struct arena *a)
 		.state = rows_text(r, 2, a),
 		.reason = rows_text(r, 3, a),
 		.decided_by = rows_text(r, 4, a),
-		.created_at_ms = rows_i64(r, 5),
-		.decided_at_ms = rows_i64(r, 6),
+		.created_at_ms = rows_at_ms(r, 5),
+		.decided_at_ms = rows_at_ms(r, 6),
 	};
 }
 
@@ -144,13 +146,13 @@ static void read_out(struct trace *t, const struct rows *r, struct arena *a)
 		.address = rows_text(r, 2, a),
 		.kind = rows_text(r, 3, a),
 		.state = rows_text(r, 4, a),
-		.created_at_ms = rows_i64(r, 5),
-		.finished_at_ms = rows_i64(r, 6),
-		.pieces = rows_i64(r, 7),
-		.sent = rows_i64(r, 8),
-		.unknown = rows_i64(r, 9),
-		.dead = rows_i64(r, 10),
-		.attempts = rows_i64(r, 11),
+		.created_at_ms = rows_at_ms(r, 5),
+		.finished_at_ms = rows_at_ms(r, 6),
+		.pieces = rows_amount(r, 7),
+		.sent = rows_amount(r, 8),
+		.unknown = rows_amount(r, 9),
+		.dead = rows_amount(r, 10),
+		.attempts = rows_amount(r, 11),
 		.error = rows_text(r, 12, a),
 	};
 }

@@ -2,7 +2,8 @@
  * store/trace: everything that is known about one turn, read in one view of the database, for
  * people who want to see where its time went.
  *
- * Limits  TRACE_ROWS_MAX rows of each kind, the oldest; .cut says that there were more.
+ * Limits  times and amounts as of rows_at_ms() and rows_amount(), whatever stands in the rows;
+ *         TRACE_ROWS_MAX rows of each kind, the oldest; .cut says that there were more.
  */
 #ifndef STORE_TRACE_H
 #define STORE_TRACE_H

@@ -1,5 +1,6 @@
 """The way to the model is encrypted and checked: unknown authorities, wrong names and old TLS are refused."""
 
+import json
 import socket
 import ssl
 
@@ -88,5 +89,23 @@ def test_a_bundle_that_holds_nothing_is_said(gantry, model, front, tmp_path, tex
     if text is not None:
         bundle.write_text(text)
     r = gantry.talk("hi", LLM_BASE_URL=front("ours").url, SSL_CERT_FILE=str(bundle))
-    assert "CA file" in r.out + r.err or "certificate" in r.out + r.err
+    assert f"CA file {bundle} holds no certificate that can be read" in r.out + r.err
     assert not model.requests
+
+
+BROKEN = {"nonsense": lambda right: b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n",
+          "no end": lambda right: right[:len(right) // 2 + 7].rstrip() + b"\n",
+          "shortened": lambda right: b"\n".join(right.splitlines()[:3] + right.splitlines()[-1:]) + b"\n"}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_certificate_is_left_out_and_named(gantry, model, front, certificates, tmp_path, how):
+    right = certificates["ours"][0].read_bytes()
+    other = certificates["other"][0].read_bytes()
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes(other + BROKEN[how](right) + right)
+    model.reply("Hello")
+    r = gantry.talk("hi", LLM_BASE_URL=front("ours").url, SSL_CERT_FILE=str(bundle))
+    assert r.out == "Hello\n"
+    said = [json.loads(line) for line in r.err.splitlines() if '"http.ca"' in line]
+    assert [(line["certificate"], line["file"]) for line in said] == [(2, str(bundle))]

@@ -237,6 +237,32 @@ static void a_turn_without_anything_is_shown(void **state)
 	(void)state;
 }
 
+static void what_has_no_time_stands_at_the_beginning(void **state)
+{
+	struct arena a = { 0 };
+	struct buf b = buf_in(&a, 1 << 20);
+	struct trace_call call = { .round = 1,
+				   .tool = S("exec"),
+				   .args = S("{}"),
+				   .state = S("done"),
+				   .duration_ms = INT64_C(1000000000000) };
+	struct trace t = { .id = S("t"),
+			   .state = S("done"),
+			   .started_at_ms = T0,
+			   .finished_at_ms = T0 + 10,
+			   .calls = &call,
+			   .calls_n = 1 };
+
+	trace_text(&b, &t, config(&a), &zone_utc, &a);
+	assert_true(str_find(buf_str(&b), S("\n    0.000      0 ms  #")) != SIZE_MAX);
+	assert_true(str_find(buf_str(&b), S("-1796")) == SIZE_MAX);
+	assert_string_equal(show_time(&zone_utc, &a, INT64_MAX).p, "no such time");
+	assert_string_equal(show_time(&zone_utc, &a, INT64_MIN).p, "no such time");
+	assert_string_equal(show_time(&zone_utc, &a, T0).p, "2026-11-30 16:00:00");
+	arena_free(&a);
+	(void)state;
+}
+
 static void durations_are_short(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -267,6 +293,7 @@ int main(void)
 		cmocka_unit_test(the_sum_counts_money_and_marks_what_was_not_reported),
 		cmocka_unit_test(what_is_not_over_says_so_and_what_nothing_covers_is_a_gap),
 		cmocka_unit_test(a_turn_without_anything_is_shown),
+		cmocka_unit_test(what_has_no_time_stands_at_the_beginning),
 		cmocka_unit_test(durations_are_short),
 	};
 

@@ -1,6 +1,7 @@
 /* Sums by day, session, tool and model, and what they cost. */
 #include "store_world.h"
 
+#include "store/db.h"
 #include "store/tally.h"
 
 #define assert_text(a, b) assert_true(str_eq((a), str_of(b)))
@@ -170,6 +171,49 @@ static void without_a_beginning_it_is_the_first_row(void **state)
 	assert_int_equal(tally(w, opt).days_n, 2);
 }
 
+/* As a foreign shell can write them: a time is none, an amount has an end. */
+static void rows_with_absurd_numbers_are_left_out_or_bounded(void **state)
+{
+	static const char *const times[] = { "9223372036854775807", "-9223372036854775808",
+					     "253402300800000", "-1" };
+	struct world *w = *state;
+
+	fill(w);
+	for (size_t i = 0; i < COUNT(times); i++)
+		world_sql(w,
+			  arena_fmt(&w->a,
+				    "UPDATE turns SET started_at_ms = %s WHERE id = 't2'; "
+				    "INSERT INTO turns (id, session_id, state, epoch, "
+				    "error, started_at_ms, updated_at_ms, finished_at_ms) "
+				    "VALUES ('x%zu', 's3', 'done', 1, '', %s, %s, %s); "
+				    "INSERT INTO usage (minute_at_ms, turns) VALUES (%zu - "
+				    "9223372036854775807, 1); INSERT INTO tool_calls (id, "
+				    "session_id, turn_id, round, idx, seq, provider_id, "
+				    "requested, name, args, safe, state, duration_ms, "
+				    "created_at_ms) VALUES ('x%zu', 's1', 'x', 1, %zu, 1, '', "
+				    "'r', 'n', '{}', 1, 'done', %s, %s)",
+				    times[i], i, times[i], times[i], times[i], i, i, i,
+				    times[i], times[i])
+				  .p);
+	world_sql(w, "UPDATE model_calls SET prompt_tokens = 9223372036854775807, "
+		     "completion_tokens = -9223372036854775807 - 1, cached_tokens = -5, "
+		     "total_ms = 9223372036854775807, first_token_ms = 9223372036854775807 "
+		     "WHERE turn_id = 't1' AND error = ''");
+	struct tally t =
+		tally(w, (struct tally_opt){
+				 .parts = ~0u, .until_ms = T0 + 3 * DAY, .sessions_max = 9 });
+	assert_int_equal(t.since_ms, T0);
+	assert_int_equal(t.days_n, 4);
+	assert_int_equal(t.days[0].turns, 1);
+	assert_int_equal(t.tools_n, 2);
+	assert_int_equal(t.sessions_n, 2);
+	assert_text(t.sessions[0].id, "s1");
+	assert_int_equal(t.sessions[0].used.prompt, 2 * ROWS_MOST);
+	assert_int_equal(t.sessions[0].used.completion, 0);
+	assert_int_equal(t.sessions[0].used.cached, 0);
+	assert_in_range(t.models[0].p95_ms, 1, ROWS_MOST);
+}
+
 static void weeks_begin_on_monday_and_months_on_the_first(void **state)
 {
 	struct world *w = *state;
@@ -310,6 +354,7 @@ int main(void)
 		test(days_hold_what_was_done_in_them_and_none_is_left_out),
 		test(what_was_outside_of_the_span_does_not_count),
 		test(without_a_beginning_it_is_the_first_row),
+		test(rows_with_absurd_numbers_are_left_out_or_bounded),
 		test(weeks_begin_on_monday_and_months_on_the_first),
 		test(the_heaviest_sessions_are_kept),
 		test(tools_models_and_errors_are_counted),

@@ -2,6 +2,7 @@
 #include "store_world.h"
 
 #include "store/model_call.h"
+#include "store/db.h"
 #include "store/trace.h"
 
 #define assert_text(a, b) assert_true(str_eq((a), str_of(b)))
@@ -104,6 +105,28 @@ static void a_turn_of_very_many_calls_is_cut_and_says_so(void **state)
 	assert_true(t.cut);
 }
 
+/* A foreign shell can write anything into them. */
+static void times_that_can_be_none_come_back_as_not_known(void **state)
+{
+	struct world *w = *state;
+	struct trace t;
+
+	(void)world_add(w, "2", "mine");
+	struct turn turn = world_claim(w);
+	struct call calls[] = { world_call(1, 1, CALL_RUNNING, true) };
+	world_step(w, &turn, 1, calls, COUNT(calls));
+	world_sql(w, "UPDATE turns SET started_at_ms = -9223372036854775807, updated_at_ms = "
+		     "5000, finished_at_ms = 9223372036854775807");
+	world_sql(w, "UPDATE tool_calls SET created_at_ms = 9223372036854775807, "
+		     "started_at_ms = -1, duration_ms = 9223372036854775807");
+	ok(w, store_trace(w->s, turn.id, &w->a, &t, &w->e));
+	assert_int_equal(t.started_at_ms, 5000);
+	assert_int_equal(t.finished_at_ms, 0);
+	assert_int_equal(t.calls[0].created_at_ms, 0);
+	assert_int_equal(t.calls[0].started_at_ms, 0);
+	assert_int_equal(t.calls[0].duration_ms, ROWS_MOST);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -112,6 +135,7 @@ int main(void)
 		test(a_turn_comes_back_with_all_that_belongs_to_it_and_nothing_else),
 		test(the_last_turn_is_that_of_the_session),
 		test(an_id_of_none_or_of_several_is_refused),
+		test(times_that_can_be_none_come_back_as_not_known),
 		test(a_turn_of_very_many_calls_is_cut_and_says_so),
 	};
 
