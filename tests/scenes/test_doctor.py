@@ -272,6 +272,27 @@ def test_what_the_kernel_cannot_hold_commands_to(gantry):
     found.said("sandbox", "FAIL", "no Landlock", "require")
 
 
+def test_what_is_only_to_be_known(gantry):
+    """Rows that inform: nothing is wrong, and nothing is there yet."""
+    found = local(gantry, "--config", "", LLM_MODEL=None, LLM_BASE_URL=None, LLM_API_KEY=None, code=1)
+    found.said("config", "INFO", "gantry onboard")
+    found = file_mode(gantry, AGENT % (gantry.dir / "made" / "later"))
+    found.said("workspace", "INFO", "made/later is not there yet")
+    found.said("daemon", "INFO", "none runs")
+    found.said("servers", "INFO", "names none")
+    found.said("database", "INFO", "not there yet")
+    gantry.db_path.write_bytes(b"")
+    found = local(gantry)
+    found.said("database", "INFO", "empty")
+    with open(str(gantry.db_path) + ".lock", "w") as lock:
+        lock.write("%d\n" % os.getpid())
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        row = local(gantry).said("daemon", "INFO", "runs as pid %d" % os.getpid())
+        assert "healthy" not in row["message"]
+    local(gantry, PERSONA_DIR=str(gantry.dir / "nobody")).said("prompts", "WARN", "no persona", "gantry init")
+
+
 # --- the disk and the database -------------------------------------------------------------------
 
 
