@@ -59,14 +59,15 @@ static int from_file(const struct mcp_auth *au, struct arena *a, str *token, str
 	return OK;
 }
 
-int mcp_auth_header(struct mcp_auth *au, struct arena *a, str *value, const struct cancel *c,
-		    struct err *e)
+int mcp_auth_show(struct mcp_auth *au, const char *method, struct arena *a,
+		  struct mcp_auth_show *out, const struct cancel *c, struct err *e)
 {
 	str token = au->token;
 	bool file = au->cfg.bearer_file.n > 0;
 	str from = file ? au->cfg.bearer_file : au->cfg.bearer_env;
 	int rc = cancel_check(c, e);
 
+	(void)method;
 	if (rc == OK && file)
 		rc = from_file(au, a, &token, e);
 	if (rc < 0)
@@ -76,26 +77,31 @@ int mcp_auth_header(struct mcp_auth *au, struct arena *a, str *value, const stru
 			       file ? "the file" : "the variable", STRF(from),
 			       token.n ? "holds no token: it has blanks or control characters"
 				       : "is not there or empty; put the token into it");
-	*value = from.n ? arena_fmt(a, "Bearer %.*s", STRF(token)) : S("");
+	*out = (struct mcp_auth_show){ 0 };
+	if (from.n)
+		out->v[out->n++] =
+			(struct http_header){ S("Authorization"),
+					      arena_fmt(a, "Bearer %.*s", STRF(token)) };
 	return OK;
 }
 
-int mcp_auth_challenge(struct mcp_auth *au, int status, str www_authenticate, str used,
-		       const struct cancel *c, struct err *e)
+int mcp_auth_challenge(struct mcp_auth *au, const struct http_resp *resp,
+		       const struct mcp_auth_show *used, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	str from = au->cfg.bearer_file.n ? au->cfg.bearer_file : au->cfg.bearer_env, now;
+	str from = au->cfg.bearer_file.n ? au->cfg.bearer_file : au->cfg.bearer_env;
+	struct mcp_auth_show now;
 
-	(void)www_authenticate;
 	if (!from.n)
 		return err_set(e, E_DENIED,
 			       "server %.*s wants a token: give it one in the manifest "
 			       "(auth.bearer_env or auth.bearer_file)",
 			       STRF(au->server));
 	/* Another one may have been put there since. */
-	if (mcp_auth_header(au, &a, &now, c, NULL) == OK && !str_eq(now, used))
+	if (mcp_auth_show(au, "POST", &a, &now, c, NULL) == OK &&
+	    (!used->n || !str_eq(now.v[0].value, used->v[0].value)))
 		return OK;
 	return err_set(e, E_DENIED, "server %.*s %s the token in %.*s; put a valid one there",
-		       STRF(au->server), status == 403 ? "does not let in" : "does not take",
-		       STRF(from));
+		       STRF(au->server),
+		       resp->status == 403 ? "does not let in" : "does not take", STRF(from));
 }

@@ -14,7 +14,7 @@
 
 #include "config/load.h"
 #include "mcp/manifest.h"
-#include "os/cancel.h"
+#include "os/http.h"
 
 struct mcp_auth;
 
@@ -27,16 +27,22 @@ struct mcp_auth_opt { /* all read during mcp_auth_new() only */
 int mcp_auth_new(struct mcp_auth **out, const struct mcp_auth_opt *opt, struct err *e) MUSTUSE;
 void mcp_auth_free(struct mcp_auth *au); /* NULL is fine */
 
-/* The value of the header Authorization for the next request, in a: "Bearer ..." or "" for none.
- * E_DENIED: there should be one and is not; the sentence says what a person has to do. */
-int mcp_auth_header(struct mcp_auth *au, struct arena *a, str *value, const struct cancel *c,
-		    struct err *e) MUSTUSE;
+/* The headers that the next request has to carry, in an arena; n 0: none. */
+struct mcp_auth_show {
+	struct http_header v[2];
+	size_t n;
+};
 
-/* The server answered a request with status 401 or 403, and with this header WWW-Authenticate
- * ("" none; several are joined with ", ").  used: the value that the request had, "" none.
- * OK: make the request once more, there is something better to show now.  E_DENIED: a person has
- * to do something; the sentence is one line, names the server and what to do. */
-int mcp_auth_challenge(struct mcp_auth *au, int status, str www_authenticate, str used,
-		       const struct cancel *c, struct err *e) MUSTUSE;
+/* What to show with a request of that method ("POST", ...).  E_DENIED: there should be a token and
+ * is none; the sentence says what a person has to do. */
+int mcp_auth_show(struct mcp_auth *au, const char *method, struct arena *a,
+		  struct mcp_auth_show *out, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* The server answered with status 401 or 403 to a request that had shown used.  OK: make the
+ * request once more with what mcp_auth_show() says now.  E_DENIED: a person has to do something;
+ * the sentence is one line, names the server and what to do. */
+int mcp_auth_challenge(struct mcp_auth *au, const struct http_resp *resp,
+		       const struct mcp_auth_show *used, const struct cancel *c,
+		       struct err *e) MUSTUSE;
 
 #endif

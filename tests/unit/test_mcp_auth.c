@@ -35,20 +35,33 @@ static void shows(struct mcp_auth *au, const char *want)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct err e = { 0 };
-	str value;
+	struct mcp_auth_show out;
 
-	assert_int_equal(mcp_auth_header(au, &a, &value, NULL, &e), OK);
-	assert_string_equal(value.p, want);
+	assert_int_equal(mcp_auth_show(au, "POST", &a, &out, NULL, &e), OK);
+	assert_int_equal(out.n, want ? 1 : 0);
+	if (want) {
+		assert_string_equal(out.v[0].name.p, "Authorization");
+		assert_string_equal(out.v[0].value.p, want);
+	}
 }
 
 static void refuses(struct mcp_auth *au, const char *want)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct err e = { 0 };
-	str value;
+	struct mcp_auth_show out;
 
-	assert_int_equal(mcp_auth_header(au, &a, &value, NULL, &e), E_DENIED);
+	assert_int_equal(mcp_auth_show(au, "POST", &a, &out, NULL, &e), E_DENIED);
 	assert_string_equal(e.msg, want);
+}
+
+/* The answer of the server to a request that had shown token ("" none). */
+static int challenge(struct mcp_auth *au, int status, const char *token, struct err *e)
+{
+	struct mcp_auth_show used = { .v = { { S("Authorization"), str_of(token) } },
+				      .n = *token ? 1 : 0 };
+
+	return mcp_auth_challenge(au, &(struct http_resp){ .status = status }, &used, NULL, e);
 }
 
 static void token_comes_from_the_variable_that_is_named(void **state)
@@ -79,8 +92,8 @@ static void without_a_token_there_is_no_header(void **state)
 	struct err e = { 0 };
 	struct mcp_auth *au = made((struct mcp_auth_cfg){ 0 });
 
-	shows(au, "");
-	assert_int_equal(mcp_auth_challenge(au, 401, S("Bearer"), S(""), NULL, &e), E_DENIED);
+	shows(au, NULL);
+	assert_int_equal(challenge(au, 401, "", &e), E_DENIED);
 	assert_non_null(strstr(e.msg, "server srv wants a token"));
 	mcp_auth_free(au);
 }
@@ -92,22 +105,20 @@ static void token_in_a_file_may_be_exchanged_at_any_time(void **state)
 
 	assert_int_equal(file_write_atomic(path, S("one\n"), 0600, &e), OK);
 	shows(au, "Bearer one");
-	assert_int_equal(mcp_auth_challenge(au, 401, S(""), S("Bearer one"), NULL, &e),
-			 E_DENIED);
+	assert_int_equal(challenge(au, 401, "Bearer one", &e), E_DENIED);
 	assert_non_null(strstr(e.msg, "does not take the token in /tmp/"));
 	assert_null(strstr(e.msg, "one;"));
-	assert_int_equal(mcp_auth_challenge(au, 403, S(""), S("Bearer one"), NULL, &e),
-			 E_DENIED);
+	assert_int_equal(challenge(au, 403, "Bearer one", &e), E_DENIED);
 	assert_non_null(strstr(e.msg, "does not let in"));
 	assert_int_equal(file_write_atomic(path, S("two\n"), 0600, &e), OK);
-	assert_int_equal(mcp_auth_challenge(au, 401, S(""), S("Bearer one"), NULL, &e), OK);
+	assert_int_equal(challenge(au, 401, "Bearer one", &e), OK);
 	shows(au, "Bearer two");
 	(void)unlink(path);
 	{
 		SCOPED(arena_free) struct arena a = { 0 };
-		str value;
+		struct mcp_auth_show out;
 
-		assert_int_equal(mcp_auth_header(au, &a, &value, NULL, &e), E_DENIED);
+		assert_int_equal(mcp_auth_show(au, "GET", &a, &out, NULL, &e), E_DENIED);
 		assert_non_null(strstr(e.msg, "server srv: auth.bearer_file"));
 	}
 	mcp_auth_free(au);
