@@ -9,26 +9,19 @@
  * A call that was not written yet survives the death of its server: it waits for the next
  * life of it, until mcp_calls_shut() says that there is none to wait for.
  *
- * Threads  mcp_calls_do() from any thread, many at once; the rest from the server's thread.
- * Limits   256 open calls, 512 frames in the queue.
+ * What the server asks in the midst of a call is answered in its caller's thread.
+ *
+ * Threads  mcp_calls_do() and mcp_calls_request() from any thread, many at once; the rest from the server's thread.
+ * Limits   256 open calls, 512 frames in the queue, 4 questions that wait for one caller.
  */
 #ifndef MCP_CALLS_H
 #define MCP_CALLS_H
 
-#include "mcp/rpc.h"
-#include "mcp/session.h"
+#include "mcp/frame.h"
+#include "mcp/link.h"
 #include "os/wait.h"
 
 struct mcp_calls;
-
-/* One message on its way out; owns itself. */
-struct mcp_frame {
-	struct arena a;
-	struct mcp_frame *next;
-	str text;
-	int64_t id; /* of the call; 0: a notice */
-};
-void mcp_frame_free(struct mcp_frame *f);
 
 /* server: its name for messages, borrowed.  ids: as in struct mcp_session_opt. */
 int mcp_calls_new(struct mcp_calls **out, str server, _Atomic int64_t *ids,
@@ -36,9 +29,15 @@ int mcp_calls_new(struct mcp_calls **out, str server, _Atomic int64_t *ids,
 void mcp_calls_free(struct mcp_calls *c); /* nobody is in mcp_calls_do() */
 
 /* As mcp_host_call(); call->server is not looked at. */
-int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call, int64_t timeout_ms,
-		 struct arena *a, struct mcp_result *result, const struct cancel *cancel,
-		 struct err *e) MUSTUSE;
+int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call,
+		 const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
+		 const struct cancel *cancel, struct err *e) MUSTUSE;
+
+/* As mcp_host_request(). */
+int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
+		      const struct mcp_limit *limit, struct arena *a,
+		      const struct json **result, const struct cancel *cancel,
+		      struct err *e) MUSTUSE;
 
 /* Rings when there is a frame to write. */
 const struct bell *mcp_calls_bell(const struct mcp_calls *c);
@@ -58,6 +57,14 @@ bool mcp_calls_idle(struct mcp_calls *c); /* no call is open */
  * a caller waits for it. */
 void mcp_calls_answer(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line);
 void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev);
+
+/* The server asks something of whoever made the call it is about, which is the last one that
+ * was written and answers questions: taken to be answered in that thread, then line's arena
+ * is taken over.  False, with *why, where it cannot be: the server is to be refused. */
+bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line,
+			const char **why);
+/* It takes the question with that id back. */
+void mcp_calls_withdraw(struct mcp_calls *c, const struct json *id);
 
 /* The ids of the calls that were written, at most max. */
 size_t mcp_calls_written(struct mcp_calls *c, int64_t *ids, size_t max);

@@ -8,7 +8,9 @@
 #include "mcp/client.h"
 
 #include "config/confine.h"
+#include "mcp/calls.h"
 #include "mcp/noise.h"
+#include "mcp/notices.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/proc.h"
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #define CHUNK 65536
+#define INVALID_REQUEST (-32600)
 #define CONTROL_MAX ((size_t)1 << 20)
 #define DRAIN_ROUNDS 64
 #define EOF_MS 2000
@@ -27,10 +30,19 @@
 #define DEAD_EOF_MS 100
 #define DEAD_TERM_MS 1000
 
+/* What outlives a life. */
+struct client {
+	struct arena a; /* owns this */
+	const struct mcp_link_opt *opt;
+	struct mcp_calls *calls;
+};
+
 struct conn {
-	const struct mcp_client_opt *opt;
+	const struct mcp_link_opt *opt;
+	struct mcp_calls *calls;
 	struct proc *proc;
 	struct mcp_session session;
+	struct mcp_notices notices;
 	struct mcp_lines lines;
 	struct mcp_noise errs, foreign, logs;
 	/* Messages of the session that wait to be written. */
@@ -48,18 +60,20 @@ struct conn {
 	char chunk[CHUNK];
 };
 
-static void noise_init(struct mcp_noise *n, const char *event, const struct mcp_client_opt *opt)
+static void noise_init(struct mcp_noise *n, const char *event, const struct mcp_link_opt *opt)
 {
 	mcp_noise_init(n, event, opt->label);
 	n->secrets = opt->secrets;
 	n->secrets_n = opt->secrets_n;
 }
 
-static struct conn *conn_new(struct arena *a, const struct mcp_client_opt *opt)
+static struct conn *conn_new(struct arena *a, const struct client *client)
 {
+	const struct mcp_link_opt *opt = client->opt;
 	struct conn *c = NEW(a, struct conn);
 
 	c->opt = opt;
+	c->calls = client->calls;
 	mcp_session_init(&c->session, &opt->session);
 	mcp_lines_init(&c->lines, opt->line_max);
 	noise_init(&c->errs, "mcp.stderr", opt);
@@ -74,6 +88,7 @@ static void conn_free(struct conn *c)
 {
 	proc_close(c->proc);
 	mcp_session_done(&c->session);
+	mcp_notices_done(&c->notices);
 	mcp_lines_done(&c->lines);
 	mcp_frame_free(c->frame);
 	arena_free(&c->control_arena);
@@ -112,7 +127,7 @@ static int start_child(struct conn *c, const struct cancel *stop, struct err *e)
 static void lend(struct conn *c, bool may)
 {
 	if (c->lent != may)
-		mcp_calls_lend(c->opt->calls, may ? proc_fd(c->proc, 0) : -1);
+		mcp_calls_lend(c->calls, may ? proc_fd(c->proc, 0) : -1);
 	c->lent = may;
 }
 
@@ -126,7 +141,7 @@ static void next_output(struct conn *c)
 		c->control_arena = (struct arena){ 0 };
 		c->control = buf_in(&c->control_arena, CONTROL_MAX);
 	} else if (c->session.phase == MCP_PHASE_READY &&
-		   (c->frame = mcp_calls_next(c->opt->calls))) {
+		   (c->frame = mcp_calls_next(c->calls))) {
 		c->lent = false;
 		c->out = c->frame->text;
 	}
@@ -162,7 +177,7 @@ static int pump(struct conn *c, struct err *e)
 			return err_sys(e, "its input is closed");
 		c->stalled_ms = 0;
 		if (c->frame && c->out_done == 0 && n > 0)
-			mcp_calls_wrote(c->opt->calls, c->frame->id);
+			mcp_calls_wrote(c->calls, c->frame->id);
 		c->out_done += (size_t)n;
 		if (c->out_done == c->out.n)
 			output_done(c);
@@ -182,8 +197,17 @@ static void took_tools(struct conn *c, const struct mcp_event *ev)
 	if (ev->text.n)
 		remark(c, ev->text);
 	c->was_ready = true;
-	c->opt->on_tools(c->opt->arg, &c->session, &c->session.listing);
+	c->opt->on_tools(c->opt->arg, &c->session.peer, &c->session.listing);
 	mcp_listing_done(&c->session.listing);
+}
+
+/* Whoever made the call answers it; where nobody can, the server hears so at once. */
+static void took_question(struct conn *c, const struct mcp_event *ev, struct arena *line)
+{
+	const char *why;
+
+	if (!mcp_calls_question(c->calls, ev, line, &why))
+		mcp_rpc_refuse(&c->control, ev->request, INVALID_REQUEST, str_of(why));
 }
 
 static int take_message(struct conn *c, struct arena *line, const struct mcp_msg *m,
@@ -195,21 +219,28 @@ static int take_message(struct conn *c, struct arena *line, const struct mcp_msg
 
 	if (rc < 0)
 		return rc;
-	if (c->control.full)
-		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
 	switch (ev.kind) {
 	case MCP_EVENT_TOOLS:
 		took_tools(c, &ev);
 		break;
 	case MCP_EVENT_ANSWER:
-		mcp_calls_answer(c->opt->calls, &ev, line);
+		mcp_calls_answer(c->calls, &ev, line);
 		break;
 	case MCP_EVENT_PROGRESS:
-		mcp_calls_progress(c->opt->calls, &ev);
+		mcp_calls_progress(c->calls, &ev);
 		break;
 	case MCP_EVENT_LOG:
 		mcp_noise_line(&c->logs, ev.level.n ? str_sub(ev.level, 0, 20) : S("info"),
 			       ev.text, now);
+		break;
+	case MCP_EVENT_QUESTION:
+		took_question(c, &ev, line);
+		break;
+	case MCP_EVENT_WITHDRAWN:
+		mcp_calls_withdraw(c->calls, ev.request);
+		break;
+	case MCP_EVENT_NOTICE:
+		mcp_notices_add(&c->notices, ev.method, ev.params, now);
 		break;
 	case MCP_EVENT_ODD:
 		remark(c, ev.text);
@@ -217,6 +248,8 @@ static int take_message(struct conn *c, struct arena *line, const struct mcp_msg
 	case MCP_EVENT_NONE:
 		break;
 	}
+	if (c->control.full)
+		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
 	return OK;
 }
 
@@ -282,7 +315,7 @@ static int take_unread(struct conn *c, const struct mcp_line *line, struct err *
 		ids[n++] = c->session.id_initialize;
 	if (c->session.id_list)
 		ids[n++] = c->session.id_list;
-	n += mcp_calls_written(c->opt->calls, ids + n, COUNT(ids) - n);
+	n += mcp_calls_written(c->calls, ids + n, COUNT(ids) - n);
 	for (size_t i = 0; i < n && rc == OK; i++)
 		rc = answer_lost(c, ids[i], why, e);
 	return rc;
@@ -359,7 +392,20 @@ static int64_t wake_at(struct conn *c, bool idle)
 
 	if (c->stalled_ms && c->stalled_ms + c->opt->stall_ms < due)
 		due = c->stalled_ms + c->opt->stall_ms;
+	if (c->notices.due_ms && c->notices.due_ms < due)
+		due = c->notices.due_ms;
 	return due == INT64_MAX ? 0 : due;
+}
+
+static void tell_notices(struct conn *c, int64_t now)
+{
+	struct mcp_notices due;
+
+	if (!mcp_notices_take(&c->notices, now, &due))
+		return;
+	for (const struct mcp_notice *n = due.first; n; n = n->next)
+		c->opt->on_notice(c->opt->arg, n->method, n->params);
+	mcp_notices_done(&due);
 }
 
 enum { BELL, OUT, ERR, IN, EXIT, FDS };
@@ -367,9 +413,9 @@ enum { BELL, OUT, ERR, IN, EXIT, FDS };
 /* One round of waiting and serving. */
 static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 {
-	bool idle = mcp_calls_idle(c->opt->calls), more;
+	bool idle = mcp_calls_idle(c->calls), more;
 	struct pollfd fds[FDS] = {
-		[BELL] = { .fd = mcp_calls_bell(c->opt->calls)->fd, .events = POLLIN },
+		[BELL] = { .fd = mcp_calls_bell(c->calls)->fd, .events = POLLIN },
 		[OUT] = { .fd = proc_fd(c->proc, 1), .events = POLLIN },
 		[ERR] = { .fd = c->err_open ? proc_fd(c->proc, 2) : -1, .events = POLLIN },
 		[IN] = { .fd = -1, .events = POLLOUT },
@@ -383,6 +429,7 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 	if (c->stalled_ms && now >= c->stalled_ms + c->opt->stall_ms)
 		return err_set(e, E_TIMEOUT, "it read nothing for %lld ms",
 			       (long long)c->opt->stall_ms);
+	tell_notices(c, now);
 	if (c->out.n)
 		fds[IN].fd = proc_fd(c->proc, 0);
 	else
@@ -391,7 +438,7 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 	if (rc < 0)
 		return rc == E_TIMEOUT && cancel_reason(stop) == CANCEL_NONE ? OK : rc;
 	if (fds[BELL].revents)
-		bell_hear(mcp_calls_bell(c->opt->calls));
+		bell_hear(mcp_calls_bell(c->calls));
 	if (fds[ERR].revents)
 		(void)read_err(c);
 	if (fds[OUT].revents && (rc = read_out(c, &more, e)) < 0)
@@ -430,22 +477,22 @@ static int end(struct conn *c, int rc, const struct err *e, struct mcp_ended *ou
 	say_why(c, rc, why, out);
 	if (unwritten)
 		c->frame = NULL;
-	mcp_calls_broken(c->opt->calls, unwritten, out->why);
+	mcp_calls_broken(c->calls, unwritten, out->why);
 	return rc;
 }
 
-int mcp_client_run(const struct mcp_client_opt *opt, const struct cancel *stop,
-		   struct mcp_ended *out)
+static int run(void *arg, const struct cancel *stop, struct mcp_ended *out)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct conn *c = conn_new(&a, opt);
+	const struct client *client = arg;
+	struct conn *c = conn_new(&a, client);
 	struct err e = { 0 };
 	int rc = start_child(c, stop, &e);
 
 	*out = (struct mcp_ended){ 0 };
 	if (rc < 0) {
 		(void)snprintf(out->why, sizeof(out->why), "%s", e.msg);
-		mcp_calls_broken(opt->calls, NULL, out->why);
+		mcp_calls_broken(client->calls, NULL, out->why);
 		conn_free(c);
 		return rc;
 	}
@@ -455,4 +502,69 @@ int mcp_client_run(const struct mcp_client_opt *opt, const struct cancel *stop,
 	rc = end(c, rc, &e, out);
 	conn_free(c);
 	return rc;
+}
+
+static void calls_open(void *arg)
+{
+	const struct client *client = arg;
+
+	mcp_calls_open(client->calls);
+}
+
+static void calls_shut(void *arg, const char *why)
+{
+	const struct client *client = arg;
+
+	mcp_calls_shut(client->calls, why);
+}
+
+static int call(void *arg, const struct mcp_call *mc, const struct mcp_limit *limit,
+		struct arena *a, struct mcp_result *result, const struct cancel *c,
+		struct err *e)
+{
+	const struct client *client = arg;
+
+	return mcp_calls_do(client->calls, mc, limit, a, result, c, e);
+}
+
+static int request(void *arg, const struct mcp_request *rq, const struct mcp_limit *limit,
+		   struct arena *a, const struct json **result, const struct cancel *c,
+		   struct err *e)
+{
+	const struct client *client = arg;
+
+	return mcp_calls_request(client->calls, rq, limit, a, result, c, e);
+}
+
+static void client_free(void *arg)
+{
+	struct client *client = arg;
+	struct arena a = client->a;
+
+	mcp_calls_free(client->calls);
+	arena_free(&a);
+}
+
+int mcp_client_link(struct mcp_link *out, const struct mcp_link_opt *opt, struct err *e)
+{
+	struct arena a = { 0 };
+	struct client *client = NEW(&a, struct client);
+	int rc = mcp_calls_new(&client->calls, opt->server->name, opt->session.ids, e);
+
+	if (rc < 0) {
+		arena_free(&a);
+		return rc;
+	}
+	client->a = a;
+	client->opt = opt;
+	*out = (struct mcp_link){
+		.arg = client,
+		.run = run,
+		.open = calls_open,
+		.shut = calls_shut,
+		.call = call,
+		.request = request,
+		.free = client_free,
+	};
+	return OK;
 }

@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/thread.h"
+#include "os/wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ static void warn_missing(const struct mcp_server *s, const struct mcp_listing *l
 				 STRF(s->client.label), STRF(log_q(&a, s->cfg.tools.v[i])));
 }
 
-static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *session,
+static void on_tools(void *arg, struct mcp_server *s, const struct mcp_peer *peer,
 		     struct mcp_listing *listing)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -160,8 +161,10 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *
 	if (s->known.state != MCP_READY)
 		s->known.since_ms = clock_now_ms();
 	s->known.state = MCP_READY;
-	(void)snprintf(s->known.note, sizeof(s->known.note), "%s%s%s", session->server,
-		       session->server[0] ? ", " : "", session->revision);
+	(void)snprintf(s->known.note, sizeof(s->known.note), "%s%s%s", peer->server,
+		       peer->server[0] ? ", " : "", peer->revision);
+	s->known.caps = peer->caps;
+	s->known.revision = peer->revision;
 	changed = rebuild(h);
 	first_over(h, s);
 	news = s->known.listed_life != s->known.lives;
@@ -172,10 +175,18 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *
 		 "server=%.*s tools_listed=%zu tools_published=%zu prefix=%.*s est_tokens=%lld "
 		 "revision=%s",
 		 STRF(s->client.label), now.listing.n, now.published, STRF(prefix),
-		 (long long)now.tokens, session->revision);
+		 (long long)now.tokens, peer->revision);
 	keep_listing(h, s, text);
 	if (changed && h->opt.on_change)
 		h->opt.on_change(h->opt.arg);
+}
+
+static void on_notice(void *arg, struct mcp_server *s, str method, const struct json *params)
+{
+	const struct mcp_host *h = arg;
+
+	if (h->opt.on_notice)
+		h->opt.on_notice(h->opt.arg, s->cfg.name, method, params);
 }
 
 /* The list of the last run, so that a server that is late is listed nevertheless. */
@@ -223,9 +234,11 @@ static int make_server(struct mcp_host *h, const struct config *config,
 		.config = config,
 		.vars = h->opt.env,
 		.root = h->opt.roots,
+		.offer = h->opt.offer,
 		.on_start = on_start,
 		.on_end = on_end,
 		.on_tools = on_tools,
+		.on_notice = on_notice,
 		.arg = h,
 	};
 	int rc = mcp_server_new(out, &opt, e);
@@ -296,7 +309,7 @@ static void start_all(struct mcp_host *h, struct mcp_server *list)
 		struct mcp_ended ended = { 0 };
 
 		(void)snprintf(ended.why, sizeof(ended.why), "%s", e.msg);
-		mcp_calls_shut(s->calls, e.msg);
+		s->link.shut(s->link.arg, e.msg);
 		on_end(h, s, &ended, false, 0);
 	}
 	if (changed && h->opt.on_change)
@@ -478,34 +491,32 @@ void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_stat
 			.published = k->published,
 			.restarts = k->lives > 1 ? k->lives - 1 : 0,
 			.since_ms = k->since_ms,
+			.caps = k->caps,
+			.revision = k->revision,
 		};
 	}
 	unlock(h);
 	qsort(*out, *n, sizeof(**out), by_name);
 }
 
-/* The server, held until it is let go, and the limit of a call, if it may run the tool. */
-static int hold(struct mcp_host *h, const struct mcp_call *call, struct mcp_server **out,
-		int64_t *limit_ms, struct err *e)
+/* The server, held until it is let go, and the limits of a call. */
+static struct mcp_server *hold(struct mcp_host *h, str name, struct mcp_limit *limit,
+			       struct err *e)
 {
 	struct mcp_server *s;
 
 	lock(h);
-	for (s = h->servers; s && !str_eq(s->cfg.name, call->server);)
+	for (s = h->servers; s && !str_eq(s->cfg.name, name);)
 		s = s->next;
 	if (s) {
 		s->known.users++;
-		*limit_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->call_ms;
+		limit->call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->call_ms;
+		limit->max_ms = limit->call_ms;
 	}
 	unlock(h);
 	if (!s)
-		return err_set(e, E_NOENT, "there is no server \"%.*s\"", STRF(call->server));
-	*out = s;
-	if (!mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, call->tool))
-		return err_set(e, E_NOENT,
-			       "the manifest does not publish tool \"%.*s\" of server \"%.*s\"",
-			       STRF(call->tool), STRF(call->server));
-	return OK;
+		(void)err_set(e, E_NOENT, "there is no server \"%.*s\"", STRF(name));
+	return s;
 }
 
 static void let_go(struct mcp_host *h, struct mcp_server *s)
@@ -520,15 +531,35 @@ static void let_go(struct mcp_host *h, struct mcp_server *s)
 int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena *a,
 		  struct mcp_result *result, const struct cancel *c, struct err *e)
 {
-	struct mcp_server *s = NULL;
-	int64_t limit_ms = 0;
-	int rc = hold(h, call, &s, &limit_ms, e);
+	struct mcp_limit limit;
+	struct mcp_server *s = hold(h, call->server, &limit, e);
+	int rc;
 
 	*result = (struct mcp_result){ .not_sent = true };
 	if (!s)
-		return rc;
-	if (rc == OK)
-		rc = mcp_calls_do(s->calls, call, limit_ms, a, result, c, e);
+		return E_NOENT;
+	if (mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, call->tool))
+		rc = s->link.call(s->link.arg, call, &limit, a, result, c, e);
+	else
+		rc = err_set(e, E_NOENT,
+			     "the manifest does not publish tool \"%.*s\" of server \"%.*s\"",
+			     STRF(call->tool), STRF(call->server));
+	let_go(h, s);
+	return rc;
+}
+
+int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, struct arena *a,
+		     const struct json **result, const struct cancel *c, struct err *e)
+{
+	struct mcp_limit limit;
+	struct mcp_server *s = hold(h, request->server, &limit, e);
+	int rc;
+
+	if (!s)
+		return E_NOENT;
+	if (request->timeout_ms)
+		limit.call_ms = limit.max_ms = request->timeout_ms;
+	rc = s->link.request(s->link.arg, request, &limit, a, result, c, e);
 	let_go(h, s);
 	return rc;
 }

@@ -14,8 +14,8 @@
 #define MCP_HOST_H
 
 #include "config/load.h"
+#include "mcp/call.h"
 #include "mcp/manifest.h"
-#include "mcp/question.h"
 #include "os/cancel.h"
 
 struct mcp_tool {
@@ -34,6 +34,18 @@ struct mcp_catalog {
 	uint64_t rev; /* changes with the content */
 };
 
+/* What a server says that it can do beside tools. */
+struct mcp_caps {
+	bool resources, subscribe, prompts, completions, logging;
+};
+
+/* What a server may ask in the midst of a call, as far as whoever makes the calls answers it;
+ * nothing else is announced, and all else is refused. */
+struct mcp_offer {
+	bool form, url; /* elicitation/create, by mode */
+	bool sampling;
+};
+
 enum mcp_state { MCP_STARTING, MCP_READY, MCP_FAILED, MCP_STOPPED };
 
 struct mcp_server_status {
@@ -43,6 +55,8 @@ struct mcp_server_status {
 	str sandbox; /* what it is held to, for people; "" nothing */
 	size_t listed, published;
 	int64_t restarts, since_ms;
+	struct mcp_caps caps; /* of its last handshake */
+	const char *revision; /* of the protocol, agreed in it; NULL before */
 };
 
 struct mcp_host_opt {
@@ -54,8 +68,13 @@ struct mcp_host_opt {
 	str (*load_tools)(void *arg, str server, struct arena *a);
 	/* The catalogue changed.  Any thread.  May be NULL. */
 	void (*on_change)(void *arg);
+	/* Something of a server's changed: method is notifications/resources/updated,
+	 * .../resources/list_changed or .../prompts/list_changed.  Bursts are told once.
+	 * From the server's thread; params live for the call, and may be NULL.  May be NULL. */
+	void (*on_notice)(void *arg, str server, str method, const struct json *params);
 	void *arg;
 	str roots; /* directory served as the one root, "" none */
+	struct mcp_offer offer;
 };
 
 struct mcp_host;
@@ -80,43 +99,16 @@ void mcp_host_catalog(struct mcp_host *h, struct arena *a, struct mcp_catalog *o
 void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_status **out,
 		     size_t *n);
 
-struct mcp_progress {
-	void (*fn)(void *arg, double done, double total, str message); /* total < 0 unknown */
-	void *arg;
-};
-
-struct mcp_result {
-	str text; /* readable form of all content; never empty */
-	bool failed; /* the tool says so (isError), or the server answered with an error */
-	bool not_sent; /* the request was never written: calling again is safe */
-	/* Stateless era: not done; the same call is to be made again with .state as it is here
-	 * and .answers to these questions (there may be none: then at once).  text is empty. */
-	bool needs_input;
-	const struct mcp_question *questions;
-	size_t questions_n;
-	str state;
-};
-
-struct mcp_call {
-	str server, tool; /* the tool by the server's own name for it */
-	str args; /* JSON object text, passed on unchanged; "" and null are {} */
-	const struct mcp_progress *progress; /* may be NULL; called in the caller's thread */
-	/* Initialize era: the server asks.  Called in the caller's thread, and may take as long
-	 * as it likes: the limit of the call stands still meanwhile.  A code below 0 ends the call
-	 * with it.  NULL: such requests are refused. */
-	int (*on_question)(void *arg, const struct mcp_question *q, struct arena *a,
-			   struct mcp_answer *out, const struct cancel *c, struct err *e);
-	void *arg;
-	/* Stateless era, of a repeated call: the state that it came back with, and the object
-	 * {key: result} of answers, JSON text.  "" the first time. */
-	str state, answers;
-};
-
 /* Call a tool.
  * A failing tool is OK with .failed.  E_NOENT no such server or it is down (the message
  * says why), E_TIMEOUT, E_CANCELED (the server was told), E_IO died in the middle: then
  * result->not_sent says whether the call may have happened. */
 int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena *a,
 		  struct mcp_result *result, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* *result, an object in a, is what the server answered.  E_PROTO: it answered with an error,
+ * which the message gives; else as mcp_host_call(). */
+int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, struct arena *a,
+		     const struct json **result, const struct cancel *c, struct err *e) MUSTUSE;
 
 #endif

@@ -9,8 +9,10 @@
 
 #include "base/version.h"
 #include "config/confine.h"
+#include "mcp/client.h"
 #include "os/clock.h"
 #include "os/log.h"
+#include "os/wait.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,14 +94,21 @@ bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg
 	       x->inherit_env == y->inherit_env && x->has_inherit_env == y->has_inherit_env;
 }
 
-static void on_tools(void *arg, const struct mcp_session *session, struct mcp_listing *listing)
+static void on_tools(void *arg, const struct mcp_peer *peer, struct mcp_listing *listing)
 {
 	struct mcp_server *s = arg;
 
-	s->opt.on_tools(s->opt.arg, s, session, listing);
+	s->opt.on_tools(s->opt.arg, s, peer, listing);
 	if (!s->open)
-		mcp_calls_open(s->calls);
+		s->link.open(s->link.arg);
 	s->open = true;
+}
+
+static void on_notice(void *arg, str method, const struct json *params)
+{
+	struct mcp_server *s = arg;
+
+	s->opt.on_notice(s->opt.arg, s, method, params);
 }
 
 /* The name as it is, or quoted when that would not read as one value. */
@@ -158,15 +167,15 @@ static void fill_client(struct mcp_server *s)
 	const struct mcp_cfg *mcp = &s->opt.config->mcp;
 	int64_t call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : mcp->call_timeout_ms;
 
-	s->client = (struct mcp_client_opt){
+	s->client = (struct mcp_link_opt){
 		.server = &s->cfg,
 		.label = label_of(s),
 		.env = s->opt.env,
 		.cwd = s->opt.cwd,
 		.box = box_of(s),
-		.calls = s->calls,
 		.session = { .version = version_text(),
 			     .root = s->opt.root,
+			     .offer = s->opt.offer,
 			     .start_ms =
 				     mcp->start_timeout_ms ? mcp->start_timeout_ms : START_MS,
 			     .ping_ms = mcp->ping_interval_ms,
@@ -174,6 +183,7 @@ static void fill_client(struct mcp_server *s)
 		.line_max = mcp->line_max ? (size_t)mcp->line_max : LINE_MAX_BYTES,
 		.stall_ms = call_ms ? call_ms : STALL_MS,
 		.on_tools = on_tools,
+		.on_notice = on_notice,
 		.arg = s,
 	};
 }
@@ -190,15 +200,16 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	s->opt.env = copy_env(&a, opt->env);
 	s->opt.cwd = arena_cstr(&a, str_of(opt->cwd));
 	s->a = a;
+	fill_client(s);
+	find_secrets(s);
 	rc = cancel_init(&s->stop, NULL, 0, e);
-	if (rc == OK && (rc = mcp_calls_new(&s->calls, s->cfg.name, &s->ids, e)) < 0)
+	if (rc == OK && (rc = mcp_client_link(&s->link, &s->client, e)) < 0)
 		cancel_done(&s->stop);
 	if (rc < 0) {
+		a = s->a;
 		arena_free(&a);
 		return rc;
 	}
-	fill_client(s);
-	find_secrets(s);
 	s->opt.config = NULL;
 	s->opt.vars = NULL;
 	s->open = true;
@@ -226,7 +237,7 @@ static void *server_main(void *arg)
 		bool soon;
 
 		s->opt.on_start(s->opt.arg, s);
-		if (mcp_client_run(&s->client, &s->stop, &ended) == E_CANCELED)
+		if (s->link.run(s->link.arg, &s->stop, &ended) == E_CANCELED)
 			break;
 		if (ended.was_ready && clock_mono_ms() - began >= LIVED_MS)
 			failures = 0;
@@ -234,13 +245,13 @@ static void *server_main(void *arg)
 		soon = ended.was_ready && failures <= SOON_TRIES;
 		if (!soon) {
 			s->open = false;
-			mcp_calls_shut(s->calls, ended.why);
+			s->link.shut(s->link.arg, ended.why);
 		}
 		s->opt.on_end(s->opt.arg, s, &ended, soon, pause_ms(failures));
 		if (wait_ms(pause_ms(failures), &s->stop, NULL) < 0)
 			break;
 	}
-	mcp_calls_shut(s->calls, "it was stopped");
+	s->link.shut(s->link.arg, "it was stopped");
 	return NULL;
 }
 
@@ -268,7 +279,7 @@ void mcp_server_free(struct mcp_server *s)
 
 	if (!s)
 		return;
-	mcp_calls_free(s->calls);
+	s->link.free(s->link.arg);
 	mcp_listing_done(&s->known.listing);
 	cancel_done(&s->stop);
 	a = s->a;

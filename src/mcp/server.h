@@ -3,12 +3,12 @@
  * other, with pauses that grow as long as it fails.  For mcp/host alone, which keeps what is
  * to be known about it.
  *
- * Threads  all from one (the host's caller) but mcp_calls_do() on .calls.
+ * Threads  all from one (the host's caller) but call and request of .link.
  */
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
-#include "mcp/client.h"
+#include "mcp/link.h"
 #include "os/thread.h"
 
 struct mcp_server;
@@ -20,13 +20,16 @@ struct mcp_server_opt {
 	const struct config *config; /* this and vars are read in mcp_server_new() only */
 	const struct env *vars; /* of the daemon */
 	str root; /* borrowed */
+	struct mcp_offer offer;
 	/* All from the server's thread.  A life begins or ended; ready: it had come to tools;
 	 * retry_ms: the pause before the next one. */
 	void (*on_start)(void *arg, struct mcp_server *s);
 	void (*on_end)(void *arg, struct mcp_server *s, const struct mcp_ended *ended,
 		       bool soon, int64_t retry_ms);
-	void (*on_tools)(void *arg, struct mcp_server *s, const struct mcp_session *session,
+	void (*on_tools)(void *arg, struct mcp_server *s, const struct mcp_peer *peer,
 			 struct mcp_listing *listing);
+	void (*on_notice)(void *arg, struct mcp_server *s, str method,
+			  const struct json *params);
 	void *arg;
 };
 
@@ -40,6 +43,8 @@ struct mcp_known {
 	bool first; /* its first handshake is not over */
 	struct mcp_listing listing; /* the last good one */
 	uint64_t kept; /* hash of the listing that was saved */
+	struct mcp_caps caps;
+	const char *revision;
 	size_t users; /* calls in progress */
 };
 
@@ -48,8 +53,8 @@ struct mcp_server {
 	struct mcp_server *next;
 	struct mcp_server_cfg cfg;
 	struct mcp_server_opt opt;
-	struct mcp_client_opt client;
-	struct mcp_calls *calls;
+	struct mcp_link_opt client;
+	struct mcp_link link;
 	_Atomic int64_t ids;
 	struct cancel stop;
 	struct thread thread;

@@ -37,6 +37,27 @@ static int64_t next_id(struct mcp_session *s)
 	return atomic_fetch_add(s->opt->ids, 1) + 1;
 }
 
+static void add_offer(struct buf *b, const struct mcp_session_opt *opt)
+{
+	const struct mcp_offer *o = &opt->offer;
+
+	buf_add(b, S("{"));
+	if (opt->root.n) {
+		buf_json_key(b, "roots");
+		buf_add(b, S("{}"));
+	}
+	if (o->sampling) {
+		buf_json_key(b, "sampling");
+		buf_add(b, S("{}"));
+	}
+	if (o->form || o->url) {
+		buf_json_key(b, "elicitation");
+		buf_fmt(b, "{%s%s%s}", o->form ? "\"form\":{}" : "",
+			o->form && o->url ? "," : "", o->url ? "\"url\":{}" : "");
+	}
+	buf_add(b, S("}"));
+}
+
 void mcp_session_begin(struct mcp_session *s, int64_t now_ms, struct buf *out)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -45,7 +66,7 @@ void mcp_session_begin(struct mcp_session *s, int64_t now_ms, struct buf *out)
 	buf_add(&b, S("{"));
 	buf_json_member(&b, "protocolVersion", S(OFFERED));
 	buf_json_key(&b, "capabilities");
-	buf_add(&b, s->opt->root.n ? S("{\"roots\":{}}") : S("{}"));
+	add_offer(&b, s->opt);
 	buf_json_key(&b, "clientInfo");
 	buf_add(&b, S("{\"name\":\"gantry\""));
 	buf_json_member(&b, "version", str_of(s->opt->version));
@@ -91,6 +112,19 @@ static const char *revision_of(str version)
 	return NULL;
 }
 
+static void read_caps(const struct json *v, struct mcp_caps *out)
+{
+	const struct json *resources = json_get(v, "resources");
+
+	*out = (struct mcp_caps){
+		.resources = json_is(resources, JSON_OBJECT),
+		.subscribe = json_bool(resources, "subscribe", false),
+		.prompts = json_is(json_get(v, "prompts"), JSON_OBJECT),
+		.completions = json_is(json_get(v, "completions"), JSON_OBJECT),
+		.logging = json_is(json_get(v, "logging"), JSON_OBJECT),
+	};
+}
+
 static int take_initialize(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
 			   struct buf *out, struct err *e)
 {
@@ -100,19 +134,20 @@ static int take_initialize(struct mcp_session *s, const struct mcp_msg *m, int64
 	    at = utf_head(json_str(info, "version"), 30);
 
 	s->id_initialize = 0;
+	read_caps(json_get(m->result, "capabilities"), &s->peer.caps);
 	if (m->error)
 		return err_set(e, E_PROTO, "initialize was refused: %.*s",
 			       STRF(utf_head(mcp_result_reason(m->error), 150)));
-	s->revision = revision_of(version);
-	if (!s->revision && version.n)
+	s->peer.revision = revision_of(version);
+	if (!s->peer.revision && version.n)
 		return err_set(
 			e, E_PROTO,
 			"the server speaks protocol revision \"%.*s\", which is not known "
 			"here",
 			STRF(utf_head(version, 40)));
-	if (!s->revision)
+	if (!s->peer.revision)
 		return err_set(e, E_PROTO, "the answer to initialize has no protocolVersion");
-	(void)snprintf(s->server, sizeof(s->server), "%.*s%s%.*s", STRF(name),
+	(void)snprintf(s->peer.server, sizeof(s->peer.server), "%.*s%s%.*s", STRF(name),
 		       name.n && at.n ? " " : "", STRF(at));
 	mcp_rpc_notice(out, "notifications/initialized", (str){ 0 });
 	s->phase = MCP_PHASE_LIST;
@@ -208,18 +243,39 @@ static str roots_result(struct arena *a, str root)
 	return buf_str(&b);
 }
 
+/* Is it a question that was offered to be answered? */
+static bool is_question(const struct mcp_session *s, const struct mcp_msg *m,
+			enum mcp_question_kind *kind)
+{
+	const struct mcp_offer *o = &s->opt->offer;
+	bool url = str_eq(json_str(m->params, "mode"), S("url"));
+
+	if (s->phase < MCP_PHASE_LIST)
+		return false;
+	*kind = MCP_ELICIT;
+	if (str_eq(m->method, S("elicitation/create")))
+		return url ? o->url : o->form;
+	*kind = MCP_SAMPLE;
+	return o->sampling && str_eq(m->method, S("sampling/createMessage"));
+}
+
 /* The server asks. */
 static void take_request(struct mcp_session *s, const struct mcp_msg *m, struct arena *a,
-			 struct buf *out)
+			 struct buf *out, struct mcp_event *ev)
 {
-	if (str_eq(m->method, S("ping")))
+	if (str_eq(m->method, S("ping"))) {
 		mcp_rpc_answer(out, m->id, S("{}"));
-	else if (str_eq(m->method, S("roots/list")) && s->opt->root.n)
+	} else if (is_question(s, m, &ev->question)) {
+		ev->kind = MCP_EVENT_QUESTION;
+		ev->request = m->id;
+		ev->params = m->params;
+	} else if (str_eq(m->method, S("roots/list")) && s->opt->root.n) {
 		mcp_rpc_answer(out, m->id, roots_result(a, s->opt->root));
-	else
+	} else {
 		mcp_rpc_refuse(out, m->id, NOT_FOUND,
 			       arena_fmt(a, "this client does not serve %.*s",
 					 STRF(utf_head(m->method, 100))));
+	}
 }
 
 static void take_progress(const struct mcp_msg *m, struct mcp_event *ev)
@@ -261,6 +317,14 @@ static void take_notice(struct mcp_session *s, const struct mcp_msg *m, int64_t 
 		s->list_at_ms = now_ms + DEBOUNCE_MS;
 		if (s->list_at_ms < s->listed_ms + LIST_PAUSE_MS)
 			s->list_at_ms = s->listed_ms + LIST_PAUSE_MS;
+	} else if (str_eq(m->method, S("notifications/cancelled"))) {
+		ev->kind = MCP_EVENT_WITHDRAWN;
+		ev->request = json_get(m->params, "requestId");
+	} else if (str_starts(m->method, S("notifications/resources/")) ||
+		   str_eq(m->method, S("notifications/prompts/list_changed"))) {
+		ev->kind = MCP_EVENT_NOTICE;
+		ev->method = m->method;
+		ev->params = m->params;
 	}
 }
 
@@ -291,7 +355,7 @@ int mcp_session_take(struct mcp_session *s, const struct mcp_msg *m, int64_t now
 		return OK;
 	s->heard_ms = now_ms;
 	if (m->kind == MCP_REQUEST)
-		take_request(s, m, a, out);
+		take_request(s, m, a, out, ev);
 	else if (m->kind == MCP_NOTICE)
 		take_notice(s, m, now_ms, a, ev);
 	else

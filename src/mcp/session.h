@@ -16,8 +16,16 @@
 
 #include <stdatomic.h>
 
+/* What is known of a server from its handshake. */
+struct mcp_peer {
+	const char *revision; /* agreed */
+	char server[80]; /* name and version that the server gives itself */
+	struct mcp_caps caps;
+};
+
 struct mcp_session_opt {
 	const char *version; /* of ours */
+	struct mcp_offer offer;
 	str root; /* absolute path of the directory to offer, "" none */
 	int64_t start_ms; /* limit of the handshake */
 	int64_t ping_ms; /* how long silence may last; 0: for ever */
@@ -29,8 +37,7 @@ enum mcp_phase { MCP_PHASE_NEW, MCP_PHASE_INITIALIZE, MCP_PHASE_LIST, MCP_PHASE_
 struct mcp_session {
 	const struct mcp_session_opt *opt;
 	enum mcp_phase phase;
-	const char *revision; /* once agreed */
-	char server[80]; /* name and version that the server gives itself */
+	struct mcp_peer peer; /* once agreed */
 	struct mcp_listing listing; /* being collected; after MCP_EVENT_TOOLS it is whole */
 	int64_t id_initialize, id_list, id_ping; /* 0: not asked */
 	int64_t until_ms; /* of the handshake, or of a listing */
@@ -46,6 +53,9 @@ enum mcp_event_kind {
 	MCP_EVENT_ANSWER, /* to a request that is not the session's */
 	MCP_EVENT_PROGRESS,
 	MCP_EVENT_LOG,
+	MCP_EVENT_QUESTION, /* a request that whoever made a call has to answer */
+	MCP_EVENT_WITHDRAWN, /* such a request is taken back */
+	MCP_EVENT_NOTICE, /* see on_notice of mcp_host_opt */
 	MCP_EVENT_ODD, /* something went wrong that does not end the session */
 };
 
@@ -53,6 +63,10 @@ struct mcp_event {
 	enum mcp_event_kind kind;
 	int64_t id; /* ANSWER, PROGRESS */
 	const struct json *result, *error; /* ANSWER: one of them */
+	const struct json *request; /* QUESTION, WITHDRAWN: its id */
+	enum mcp_question_kind question; /* QUESTION */
+	const struct json *params; /* QUESTION, NOTICE; may be NULL */
+	str method; /* NOTICE */
 	double done, total; /* PROGRESS; total < 0: unknown */
 	str level, text; /* LOG, PROGRESS, ODD and TOOLS (a remark, mostly "") */
 };

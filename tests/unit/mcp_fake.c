@@ -25,6 +25,7 @@ static struct fake {
 	struct arena kept;
 	struct buf seen, replies;
 	char revision[16];
+	int64_t asking; /* the call that waits for the answer to a question */
 } me;
 
 static const char *trick(const char *name)
@@ -162,15 +163,16 @@ static void on_initialize(struct arena *a, const struct json *id)
 	}
 	answer(a, id,
 	       arena_fmt(a,
-			 "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},"
+			 "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}%s},"
 			 "\"serverInfo\":{\"name\":\"fake\",\"version\":\"1.0\"}}",
-			 revision)
+			 revision, trick("updates") ? ",\"resources\":{}" : "")
 		       .p);
 }
 
-static const char *const names[] = { "echo",   "fail", "rpc_error", "hang", "seen", "env",
-				     "big",    "huge", "progress",  "log",  "die",  "die_once",
-				     "freeze", "pid",  "replies",   "raw",  "deaf", "mute" };
+static const char *const names[] = { "echo", "fail",     "rpc_error", "hang",     "seen",
+				     "env",  "big",      "huge",      "progress", "log",
+				     "die",  "die_once", "freeze",    "pid",      "replies",
+				     "raw",  "deaf",     "mute",      "ask" };
 
 static void on_list(struct arena *a, const struct json *id, const struct json *params)
 {
@@ -207,6 +209,32 @@ static void on_initialized(struct arena *a)
 	me.late = number("changed") > 0;
 	for (int i = 0; i < number("changed"); i++)
 		notice(a, "notifications/tools/list_changed", "");
+	for (int i = 0; i < number("updates"); i++)
+		notice(a, "notifications/resources/updated", "{\"uri\":\"file:///a\"}");
+}
+
+/* Ask the person behind the client; the call waits for what comes back. */
+static void ask_person(struct arena *a, const struct json *id, const struct json *args)
+{
+	struct buf b = buf_in(a, OUT_MAX), params = buf_in(a, OUT_MAX);
+
+	json_write(&params, args);
+	me.asking = id->i;
+	buf_fmt(&b,
+		"{\"jsonrpc\":\"2.0\",\"id\":\"asked\",\"method\":\"elicitation/create\","
+		"\"params\":%.*s}\n",
+		STRF(buf_str(&params)));
+	send_line(&b);
+}
+
+static void on_person(struct arena *a, const struct mcp_msg *m)
+{
+	struct json id = { .type = JSON_INT, .i = me.asking, .d = (double)me.asking };
+	struct buf b = buf_in(a, OUT_MAX);
+
+	if (m->result)
+		json_write(&b, m->result);
+	text_result(a, &id, m->error ? json_str(m->error, "message") : buf_str(&b));
 }
 
 static void send_progress(struct arena *a, const struct json *id, const struct json *params)
@@ -277,6 +305,8 @@ static void on_call(struct arena *a, const struct json *id, const struct json *p
 		       "file\"}]}");
 	} else if (str_eq(tool, S("hang"))) {
 		return;
+	} else if (str_eq(tool, S("ask"))) {
+		ask_person(a, id, args);
 	} else if (str_eq(tool, S("seen"))) {
 		text_result(a, id, buf_str(&me.seen));
 	} else if (str_eq(tool, S("replies"))) {
@@ -324,6 +354,10 @@ static void on_call(struct arena *a, const struct json *id, const struct json *p
 
 static void on_message(struct arena *a, const struct mcp_msg *m)
 {
+	if (m->kind == MCP_ANSWER && str_eq(json_text(m->id), S("asked"))) {
+		on_person(a, m);
+		return;
+	}
 	if (m->kind == MCP_ANSWER) {
 		buf_add(&me.replies, m->error ? S("E") : S("R"));
 		json_write(&me.replies, m->id);
@@ -359,6 +393,11 @@ static void on_message(struct arena *a, const struct mcp_msg *m)
 	} else if (str_eq(m->method, S("notifications/cancelled"))) {
 		json_write(&me.seen, m->params);
 		buf_add(&me.seen, S("\n"));
+	} else if (m->kind == MCP_REQUEST) {
+		struct buf b = buf_in(a, 1000);
+
+		mcp_rpc_refuse(&b, m->id, -32601, S("Method not found"));
+		send_line(&b);
 	}
 }
 

@@ -5,10 +5,11 @@
  *
  * Tricks: silent, exit=N, noise, flood, early-changed, ask-first, revision=R, page=N,
  * page-loop, read-only, changed=N, no-ping, ignore-eof, die-at=METHOD, crlf, trickle, init-error,
- * no-tools, twice, log=FILE (every line it reads is appended), tools=a,b,c, many=N.
+ * no-tools, twice, updates=N (of one resource, after initialized), log=FILE (every line it reads is appended), tools=a,b,c, many=N.
  *
  * Tools: echo{text} fail rpc_error hang seen{} (ids of cancelled calls, with reasons)
  * env big{n} huge{n,tail} progress{n} log{text} die die_once{flag} freeze pid replies raw{result} late
+ * ask{message} (of the person; what came back)
  * deaf mute (answer, then close stdin or stdout and stay).
  */
 #ifndef TESTS_UNIT_MCP_FAKE_H

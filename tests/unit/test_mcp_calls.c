@@ -31,6 +31,10 @@ struct rig {
 	struct mcp_result result;
 	struct err e;
 	int rc;
+	/* Of the questions: rung when one is being answered, heard to go on. */
+	struct bell asked, go;
+	int (*on_question)(void *arg, const struct mcp_question *q, struct arena *a,
+			   struct mcp_answer *out, const struct cancel *c, struct err *e);
 };
 
 static void rig_init(struct rig *r)
@@ -38,12 +42,16 @@ static void rig_init(struct rig *r)
 	*r = (struct rig){ .timeout_ms = TEST_MS };
 	assert_int_equal(mcp_calls_new(&r->calls, S("srv"), &r->ids, NULL), OK);
 	assert_int_equal(cancel_init(&r->cancel, NULL, 0, NULL), OK);
+	assert_int_equal(bell_init(&r->asked, NULL), OK);
+	assert_int_equal(bell_init(&r->go, NULL), OK);
 }
 
 static void rig_done(struct rig *r)
 {
 	mcp_calls_free(r->calls);
 	cancel_done(&r->cancel);
+	bell_done(&r->asked);
+	bell_done(&r->go);
 	arena_free(&r->a);
 }
 
@@ -52,8 +60,11 @@ static void *caller(void *arg)
 	struct rig *r = arg;
 	struct mcp_call mc = { .tool = S("tool\n\"x\""), .args = S("{\"k\":\r\n[1,\n2]}") };
 
-	r->rc = mcp_calls_do(r->calls, &mc, r->timeout_ms, &r->a, &r->result, &r->cancel,
-			     &r->e);
+	const struct mcp_limit limit = { r->timeout_ms, r->timeout_ms };
+
+	mc.on_question = r->on_question;
+	mc.arg = r;
+	r->rc = mcp_calls_do(r->calls, &mc, &limit, &r->a, &r->result, &r->cancel, &r->e);
 	return NULL;
 }
 
@@ -95,7 +106,8 @@ static void a_frame_is_one_line_and_its_answer_reaches_the_caller(void **state)
 	assert_string_equal(
 		f->text.p,
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
-		"\"name\":\"tool\\n\\\"x\\\"\",\"arguments\":{\"k\":  [1, 2]}}}\n");
+		"\"name\":\"tool\\n\\\"x\\\"\",\"arguments\":{\"k\":  [1, "
+		"2]},\"_meta\":{\"progressToken\":1}}}\n");
 	assert_false(mcp_calls_idle(r.calls));
 	/* An answer to what was not written is none. */
 	answer(&r, 1, "{\"content\":[{\"type\":\"text\",\"text\":\"early\"}]}");
@@ -346,7 +358,8 @@ static void *wait_for_ever(void *arg)
 	struct mcp_call mc = { .tool = S("t") };
 	struct mcp_result result;
 
-	o->rc = mcp_calls_do(o->r->calls, &mc, TEST_MS, &a, &result, NULL, NULL);
+	o->rc = mcp_calls_do(o->r->calls, &mc, &(struct mcp_limit){ TEST_MS, TEST_MS }, &a,
+			     &result, NULL, NULL);
 	return NULL;
 }
 
@@ -387,6 +400,278 @@ static void more_open_calls_than_there_are_slots_are_refused(void **state)
 	assert_true(mcp_calls_idle(r.calls));
 }
 
+/* Waits until it may go on, then says what it was asked. */
+static int on_question(void *arg, const struct mcp_question *q, struct arena *a,
+		       struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	struct rig *r = arg;
+	int rc;
+
+	bell_ring(&r->asked);
+	rc = wait_fd(r->go.fd, POLLIN, clock_mono_ms() + TEST_MS, c, e);
+	bell_hear(&r->go);
+	if (rc == OK)
+		out->result = arena_fmt(
+			a, "{\"server\":\"%.*s\",\"kind\":%d,\"message\":\"%.*s\"}",
+			STRF(q->server), (int)q->kind, STRF(json_str(q->params, "message")));
+	return rc;
+}
+
+/* The server asks, with this id. */
+static bool ask(struct rig *r, const char *id, const char **why)
+{
+	struct arena line = { 0 };
+	struct mcp_event ev = { .kind = MCP_EVENT_QUESTION, .question = MCP_ELICIT };
+	struct json *v;
+	bool taken;
+
+	assert_int_equal(
+		json_read(&v, &line,
+			  arena_fmt(&line, "{\"id\":%s,\"params\":{\"message\":%s}}", id, id),
+			  NULL),
+		OK);
+	ev.request = json_get(v, "id");
+	ev.params = json_get(v, "params");
+	taken = mcp_calls_question(r->calls, &ev, &line, why);
+	arena_free(&line);
+	return taken;
+}
+
+static void withdraw(struct rig *r, const char *id)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct json *v;
+
+	assert_int_equal(json_read(&v, &a, str_of(id), NULL), OK);
+	mcp_calls_withdraw(r->calls, v);
+}
+
+static void wait_bell(const struct bell *b)
+{
+	assert_int_equal(wait_fd(b->fd, POLLIN, clock_mono_ms() + TEST_MS, NULL, NULL), OK);
+	bell_hear(b);
+}
+
+static void expect_frame(struct rig *r, const char *text)
+{
+	struct mcp_frame *f;
+
+	wait_bell(mcp_calls_bell(r->calls));
+	f = mcp_calls_next(r->calls);
+	assert_non_null(f);
+	assert_string_equal(f->text.p, text);
+	assert_int_equal(f->id, 0);
+	mcp_frame_free(f);
+}
+
+/* A call that is written and whose caller answers questions. */
+static void begin_asked(struct rig *r)
+{
+	struct mcp_frame *f;
+
+	rig_init(r);
+	r->on_question = on_question;
+	f = take(r);
+	mcp_calls_wrote(r->calls, f->id);
+	mcp_frame_free(f);
+}
+
+#define UNANSWERED(id)                                                                         \
+	"{\"jsonrpc\":\"2.0\",\"id\":\"" id "\",\"error\":{\"code\":-32603,\"message\":"       \
+	"\"it was not answered\"}}\n"
+
+static void a_question_is_answered_by_the_caller_while_the_limit_of_its_call_stands_still(
+	void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *why;
+
+	rig_init(&r);
+	r.on_question = on_question;
+	r.timeout_ms = 300;
+	struct mcp_frame *f = take(&r);
+
+	mcp_calls_wrote(r.calls, f->id);
+	mcp_frame_free(f);
+	assert_true(ask(&r, "\"a\"", &why));
+	assert_true(ask(&r, "\"b\"", &why));
+	wait_bell(&r.asked);
+	/* Longer than the call itself may take. */
+	assert_int_equal(wait_fd(-1, 0, clock_mono_ms() + 600, NULL, NULL), E_TIMEOUT);
+	bell_ring(&r.go);
+	expect_frame(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{\"server\":\"srv\","
+			 "\"kind\":0,\"message\":\"a\"}}\n");
+	wait_bell(&r.asked);
+	bell_ring(&r.go);
+	expect_frame(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"b\",\"result\":{\"server\":\"srv\","
+			 "\"kind\":0,\"message\":\"b\"}}\n");
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+}
+
+static void a_question_that_is_taken_back_is_neither_asked_nor_answered(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *why;
+
+	begin_asked(&r);
+	assert_true(ask(&r, "\"a\"", &why));
+	wait_bell(&r.asked);
+	assert_true(ask(&r, "\"b\"", &why));
+	assert_true(ask(&r, "\"c\"", &why));
+	withdraw(&r, "\"b\"");
+	withdraw(&r, "\"unknown\"");
+	withdraw(&r, "\"a\"");
+	wait_bell(&r.asked);
+	bell_ring(&r.go);
+	expect_frame(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"c\",\"result\":{\"server\":\"srv\","
+			 "\"kind\":0,\"message\":\"c\"}}\n");
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+}
+
+/* The answer to the call, the death of the server, and nothing else. */
+static void a_question_ends_with_its_call(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		SCOPED(rig_done) struct rig r;
+		const char *why;
+
+		begin_asked(&r);
+		assert_true(ask(&r, "\"a\"", &why));
+		wait_bell(&r.asked);
+		assert_true(ask(&r, "\"b\"", &why));
+		if (i == 0)
+			answer(&r, 1, "{}");
+		else
+			mcp_calls_broken(r.calls, NULL, "exit 1");
+		thread_join(&r.thread);
+		assert_int_equal(r.rc, i == 0 ? OK : E_IO);
+		assert_null(mcp_calls_next(r.calls));
+	}
+}
+
+static void a_caller_that_leaves_refuses_what_it_was_asked(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *why;
+
+	begin_asked(&r);
+	assert_true(ask(&r, "\"a\"", &why));
+	wait_bell(&r.asked);
+	assert_true(ask(&r, "\"b\"", &why));
+	cancel_fire(&r.cancel, CANCEL_USER);
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, E_CANCELED);
+	expect_frame(&r, UNANSWERED("a"));
+	struct mcp_frame *f = mcp_calls_next(r.calls);
+	assert_true(str_has(f->text, S("notifications/cancelled")));
+	mcp_frame_free(f);
+	f = mcp_calls_next(r.calls);
+	assert_string_equal(f->text.p, UNANSWERED("b"));
+	mcp_frame_free(f);
+}
+
+static void questions_go_to_the_last_call_that_answers_any_and_are_bounded(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *why;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	assert_false(ask(&r, "\"a\"", &why));
+	assert_string_equal(why, "no call is open that could be asked");
+	f = take(&r);
+	mcp_calls_wrote(r.calls, f->id);
+	mcp_frame_free(f);
+	assert_false(ask(&r, "\"a\"", &why)); /* its caller answers none */
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	r.on_question = on_question;
+	f = take(&r);
+	assert_false(ask(&r, "\"a\"", &why)); /* the server does not know of it */
+	mcp_calls_wrote(r.calls, f->id);
+	mcp_frame_free(f);
+	assert_true(ask(&r, "\"a\"", &why));
+	wait_bell(&r.asked);
+	for (int i = 0; i < 4; i++)
+		assert_true(ask(&r, "\"b\"", &why));
+	assert_false(ask(&r, "\"b\"", &why));
+	assert_string_equal(why, "too many questions at a time");
+	answer(&r, 2, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+}
+
+struct request {
+	struct rig *r;
+	const struct json *result;
+};
+
+static void *requester(void *arg)
+{
+	struct request *q = arg;
+	const struct mcp_limit limit = { TEST_MS, TEST_MS };
+
+	const struct mcp_request rq = { .method = "resources/read",
+					.params = S("{\"uri\":\"x\"} ") };
+
+	q->r->rc = mcp_calls_request(q->r->calls, &rq, &limit, &q->r->a, &q->result,
+				     &q->r->cancel, &q->r->e);
+	return NULL;
+}
+
+static void any_request_is_answered_by_an_object_or_fails_with_its_reason(void **state)
+{
+	static const struct {
+		const char *answer, *error;
+		int rc;
+		const char *why;
+	} rows[] = {
+		{ "{\"contents\":[1,{\"n\":9007199254740993}]}", NULL, OK, "" },
+		{ "[]", NULL, E_PROTO, "server \"srv\": its answer is no object" },
+		{ NULL, "{\"code\":-32002,\"message\":\"no such resource\"}", E_PROTO,
+		  "server \"srv\": no such resource" },
+	};
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct request q = { .r = &r };
+		struct arena line = { 0 };
+		struct mcp_event ev = { .kind = MCP_EVENT_ANSWER, .id = (int64_t)i + 1 };
+		struct mcp_frame *f;
+		struct json *v;
+
+		assert_int_equal(thread_start(&r.thread, "requester", requester, &q, NULL), OK);
+		wait_bell(mcp_calls_bell(r.calls));
+		f = mcp_calls_next(r.calls);
+		assert_true(
+			str_has(f->text, S("\"method\":\"resources/read\",\"params\":{\"uri\":"
+					   "\"x\",\"_meta\":{\"progressToken\":")));
+		mcp_calls_wrote(r.calls, f->id);
+		mcp_frame_free(f);
+		assert_int_equal(
+			json_read(&v, &line,
+				  str_of(rows[i].answer ? rows[i].answer : rows[i].error),
+				  NULL),
+			OK);
+		*(rows[i].answer ? &ev.result : &ev.error) = v;
+		mcp_calls_answer(r.calls, &ev, &line);
+		arena_free(&line);
+		thread_join(&r.thread);
+		assert_int_equal(r.rc, rows[i].rc);
+		if (rows[i].rc == OK)
+			assert_int_equal(
+				json_i64(json_at(json_get(q.result, "contents"), 1), "n", 0),
+				9007199254740993);
+		else
+			assert_string_equal(r.e.msg, rows[i].why);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +684,14 @@ int main(void)
 		cmocka_unit_test(
 			a_pipe_that_is_full_closed_or_taken_back_is_left_to_the_thread),
 		cmocka_unit_test(what_is_in_the_queue_goes_first),
+		cmocka_unit_test(
+			a_question_is_answered_by_the_caller_while_the_limit_of_its_call_stands_still),
+		cmocka_unit_test(a_question_that_is_taken_back_is_neither_asked_nor_answered),
+		cmocka_unit_test(a_question_ends_with_its_call),
+		cmocka_unit_test(a_caller_that_leaves_refuses_what_it_was_asked),
+		cmocka_unit_test(
+			questions_go_to_the_last_call_that_answers_any_and_are_bounded),
+		cmocka_unit_test(any_request_is_answered_by_an_object_or_fails_with_its_reason),
 		cmocka_unit_test(notices_do_not_outlive_the_server_they_were_for),
 		cmocka_unit_test(a_call_cancelled_in_the_queue_is_taken_out_of_it),
 		cmocka_unit_test(more_open_calls_than_there_are_slots_are_refused),

@@ -40,7 +40,9 @@ struct rig {
 	size_t n;
 	struct mcp_host *host;
 	char dir[64];
-	struct bell changed;
+	struct bell changed, noticed;
+	struct mcp_offer offer;
+	char notices[500]; /* under lock */
 	str saved[SERVERS_MAX]; /* by index of the server; under lock */
 	bool over; /* likewise */
 	pthread_mutex_t lock;
@@ -73,6 +75,21 @@ static str load_tools(void *arg, str server, struct arena *a)
 	return text;
 }
 
+static void on_notice(void *arg, str server, str method, const struct json *params)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct buf b = buf_in(&a, 1000);
+	struct rig *r = arg;
+
+	buf_fmt(&b, "%.*s %.*s ", STRF(server), STRF(method));
+	json_write(&b, params);
+	(void)pthread_mutex_lock(&r->lock);
+	(void)snprintf(r->notices + strlen(r->notices), sizeof(r->notices) - strlen(r->notices),
+		       "%.*s\n", STRF(buf_str(&b)));
+	(void)pthread_mutex_unlock(&r->lock);
+	bell_ring(&r->noticed);
+}
+
 static void on_change(void *arg)
 {
 	bell_ring(&((struct rig *)arg)->changed);
@@ -94,6 +111,7 @@ static void rig_init(struct rig *r)
 	(void)snprintf(r->dir, sizeof(r->dir), "/tmp/mcp-host-XXXXXX");
 	assert_non_null(mkdtemp(r->dir));
 	assert_int_equal(bell_init(&r->changed, NULL), OK);
+	assert_int_equal(bell_init(&r->noticed, NULL), OK);
 }
 
 static void rig_done(struct rig *r)
@@ -102,6 +120,7 @@ static void rig_done(struct rig *r)
 	(void)unlink(arena_fmt(&r->a, "%s/log", r->dir).p);
 	(void)rmdir(r->dir);
 	bell_done(&r->changed);
+	bell_done(&r->noticed);
 	arena_free(&r->saved_arena);
 	(void)pthread_mutex_destroy(&r->lock);
 	arena_free(&r->a);
@@ -140,6 +159,8 @@ static void go(struct rig *r)
 				    .save_tools = save_tools,
 				    .load_tools = load_tools,
 				    .on_change = on_change,
+				    .on_notice = on_notice,
+				    .offer = r->offer,
 				    .arg = r,
 				    .roots = S("/srv/work space") };
 	struct err e = { 0 };
@@ -342,8 +363,8 @@ static void pages_are_merged_and_endless_ones_end(void **state)
 	add(&r, "none", TRICKS("no-tools"));
 	go(&r);
 	ready(&r);
-	assert_int_equal(status_of(&r, "pages").listed, 18);
-	assert_int_equal(status_of(&r, "loop").listed, 18);
+	assert_int_equal(status_of(&r, "pages").listed, 19);
+	assert_int_equal(status_of(&r, "loop").listed, 19);
 	assert_int_equal(status_of(&r, "many").listed, 3000);
 	assert_int_equal(status_of(&r, "none").listed, 0);
 	assert_int_equal(status_of(&r, "none").state, MCP_READY);
@@ -471,7 +492,78 @@ static void progress_reaches_the_caller(void **state)
 	assert_true(steps.n > 0);
 	assert_true(steps.done >= 1 && steps.total == 50);
 	assert_true(strncmp(steps.last, "step ", 5) == 0);
-	assert_text(call(&r, "one", "progress", "{}"), "no token");
+	/* Also when nobody listens: progress keeps a call alive. */
+	assert_text(call(&r, "one", "progress", "{}"), "with token");
+}
+
+static int answer_question(void *arg, const struct mcp_question *q, struct arena *a,
+			   struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	int *asked = arg;
+
+	(void)c;
+	(void)e;
+	(*asked)++;
+	assert_true(str_eq(q->server, S("one")));
+	assert_int_equal(q->kind, MCP_ELICIT);
+	out->result = arena_fmt(a, "{\"action\":\"accept\",\"content\":{\"to\":\"%.*s\"}}",
+				STRF(json_str(q->params, "message")));
+	return OK;
+}
+
+static void what_a_server_asks_in_a_call_is_answered_by_whoever_called(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	int asked = 0;
+	struct mcp_call mc = { .server = S("one"),
+			       .tool = S("ask"),
+			       .args = S("{\"message\":\"colour?\"}"),
+			       .on_question = answer_question,
+			       .arg = &asked };
+	struct mcp_result result;
+
+	rig_init(&r);
+	r.offer.form = true;
+	add(&r, "one", TRICKS());
+	go(&r);
+	ready(&r);
+	assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, NULL), OK);
+	assert_text(result.text, "{\"action\":\"accept\",\"content\":{\"to\":\"colour?\"}}");
+	assert_int_equal(asked, 1);
+	mc.on_question = NULL;
+	assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, NULL), OK);
+	assert_text(result.text, "no call is open that could be asked");
+}
+
+static void other_requests_are_answered_and_changes_are_told(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const struct mcp_request ping = { .server = S("one"), .method = "ping" };
+	struct mcp_request wrong = { .server = S("one"), .method = "no/such" };
+	const struct json *v = NULL;
+	struct err e = { 0 };
+
+	rig_init(&r);
+	add(&r, "one", TRICKS("updates=3"));
+	go(&r);
+	ready(&r);
+	assert_int_equal(mcp_host_request(r.host, &ping, &r.a, &v, NULL, &e), OK);
+	assert_int_equal(v->type, JSON_OBJECT);
+	assert_int_equal(mcp_host_request(r.host, &wrong, &r.a, &v, NULL, &e), E_PROTO);
+	assert_string_equal(e.msg, "server \"one\": Method not found");
+	wrong.params = S("[]");
+	assert_int_equal(mcp_host_request(r.host, &wrong, &r.a, &v, NULL, &e), E_INVAL);
+	wrong.server = S("two");
+	assert_int_equal(mcp_host_request(r.host, &wrong, &r.a, &v, NULL, &e), E_NOENT);
+	/* Three of the same are one. */
+	assert_int_equal(wait_fd(r.noticed.fd, POLLIN, clock_mono_ms() + TEST_MS, NULL, NULL),
+			 OK);
+	(void)pthread_mutex_lock(&r.lock);
+	assert_string_equal(r.notices,
+			    "one notifications/resources/updated {\"uri\":\"file:///a\"}\n");
+	(void)pthread_mutex_unlock(&r.lock);
+	assert_true(status_of(&r, "one").caps.resources);
+	assert_string_equal(status_of(&r, "one").revision, "2025-11-25");
 }
 
 static void big_answers_come_whole_and_too_big_ones_fail_alone(void **state)
@@ -947,6 +1039,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_cancelled_call_ends_at_once_and_the_server_is_told),
 		cmocka_unit_test(a_call_ends_at_the_limit_of_its_server),
 		cmocka_unit_test(progress_reaches_the_caller),
+		cmocka_unit_test(what_a_server_asks_in_a_call_is_answered_by_whoever_called),
+		cmocka_unit_test(other_requests_are_answered_and_changes_are_told),
 		cmocka_unit_test(big_answers_come_whole_and_too_big_ones_fail_alone),
 		cmocka_unit_test(a_server_that_dies_in_a_call_fails_it_and_is_started_again),
 		cmocka_unit_test(

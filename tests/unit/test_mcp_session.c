@@ -94,8 +94,8 @@ static void the_handshake_is_initialize_initialized_list(void **state)
 			  "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
 			  "\"clientInfo\":{\"name\":\"gantry\",\"version\":\"9.9\"}}}\n");
 	assert_int_equal(take(&r, INIT_ANSWER), OK);
-	assert_string_equal(r.s.revision, "2025-06-18");
-	assert_string_equal(r.s.server, "n v");
+	assert_string_equal(r.s.peer.revision, "2025-06-18");
+	assert_string_equal(r.s.peer.server, "n v");
 	assert_string_equal(sent(&r),
 			    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
 			    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}\n");
@@ -334,9 +334,123 @@ static void answers_progress_and_logs_are_handed_on(void **state)
 	assert_string_equal(sent(&r), "");
 }
 
+static void only_what_is_answered_is_offered(void **state)
+{
+	static const struct {
+		struct mcp_offer offer;
+		const char *root, *capabilities;
+	} rows[] = {
+		{ { 0 }, "", "\"capabilities\":{}" },
+		{ { .form = true }, "", "\"capabilities\":{\"elicitation\":{\"form\":{}}}" },
+		{ { .form = true, .url = true, .sampling = true },
+		  "/w",
+		  "\"capabilities\":{\"roots\":{},\"sampling\":{},\"elicitation\":{\"form\":{},"
+		  "\"url\":{}}}" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(rig_done) struct rig r;
+
+		rig_init(&r);
+		r.opt.offer = rows[i].offer;
+		r.opt.root = str_of(rows[i].root);
+		mcp_session_begin(&r.s, r.now, &r.out);
+		assert_non_null(strstr(sent(&r), rows[i].capabilities));
+	}
+}
+
+static void nothing_is_asked_before_there_is_a_session(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.opt.offer = (struct mcp_offer){ .form = true, .sampling = true };
+	mcp_session_begin(&r.s, r.now, &r.out);
+	(void)sent(&r);
+	assert_int_equal(take(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":"
+				  "\"elicitation/create\",\"params\":{}}"),
+			 OK);
+	assert_int_equal(r.ev.kind, MCP_EVENT_NONE);
+	assert_non_null(strstr(sent(&r), "\"code\":-32601"));
+}
+
+static void questions_are_handed_on_as_far_as_they_are_offered(void **state)
+{
+	static const struct {
+		const char *method, *params;
+		bool taken;
+		enum mcp_question_kind kind;
+	} rows[] = {
+		{ "elicitation/create", "{\"message\":\"m\"}", true, MCP_ELICIT },
+		{ "elicitation/create", "{\"mode\":\"form\"}", true, MCP_ELICIT },
+		{ "elicitation/create", "{\"mode\":\"url\"}", false, MCP_ELICIT },
+		{ "sampling/createMessage", "{}", true, MCP_SAMPLE },
+		{ "roots/list", "{}", false, MCP_ROOTS },
+		{ "tasks/list", "{}", false, MCP_ROOTS },
+	};
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.opt.offer = (struct mcp_offer){ .form = true, .sampling = true };
+	make_ready(&r);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		(void)sent(&r);
+		assert_int_equal(take(&r, arena_fmt(&r.a,
+						    "{\"jsonrpc\":\"2.0\",\"id\":\"q%zu\","
+						    "\"method\":\"%s\",\"params\":%s}",
+						    i, rows[i].method, rows[i].params)
+						  .p),
+				 OK);
+		if (!rows[i].taken) {
+			assert_int_equal(r.ev.kind, MCP_EVENT_NONE);
+			assert_non_null(strstr(sent(&r), "\"code\":-32601"));
+			continue;
+		}
+		assert_int_equal(r.ev.kind, MCP_EVENT_QUESTION);
+		assert_int_equal(r.ev.question, rows[i].kind);
+		assert_true(str_eq(json_text(r.ev.request), arena_fmt(&r.a, "q%zu", i)));
+		assert_non_null(r.ev.params);
+		assert_string_equal(sent(&r), "");
+	}
+	assert_int_equal(take(&r, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+				  "\"params\":{\"requestId\":\"q1\"}}"),
+			 OK);
+	assert_int_equal(r.ev.kind, MCP_EVENT_WITHDRAWN);
+	assert_true(str_eq(json_text(r.ev.request), S("q1")));
+}
+
+static void what_the_server_can_and_what_changed_of_it_is_told(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	mcp_session_begin(&r.s, r.now, &r.out);
+	assert_int_equal(
+		take(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":"
+			 "\"2025-06-18\",\"capabilities\":{\"resources\":{\"subscribe\":true},"
+			 "\"prompts\":{},\"logging\":{},\"completions\":7},"
+			 "\"serverInfo\":{\"name\":\"n\",\"version\":\"v\"}}}"),
+		OK);
+	assert_true(r.s.peer.caps.resources && r.s.peer.caps.subscribe);
+	assert_true(r.s.peer.caps.prompts && r.s.peer.caps.logging);
+	assert_false(r.s.peer.caps.completions);
+	assert_int_equal(take(&r, LIST("2", "{\"name\":\"a\"}", "")), OK);
+	assert_int_equal(
+		take(&r, "{\"jsonrpc\":\"2.0\",\"method\":"
+			 "\"notifications/resources/updated\",\"params\":{\"uri\":\"u\"}}"),
+		OK);
+	assert_int_equal(r.ev.kind, MCP_EVENT_NOTICE);
+	assert_true(str_is(r.ev.method, "notifications/resources/updated"));
+	assert_true(str_is(json_str(r.ev.params, "uri"), "u"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_is_answered_is_offered),
+		cmocka_unit_test(nothing_is_asked_before_there_is_a_session),
+		cmocka_unit_test(questions_are_handed_on_as_far_as_they_are_offered),
+		cmocka_unit_test(what_the_server_can_and_what_changed_of_it_is_told),
 		cmocka_unit_test(the_handshake_is_initialize_initialized_list),
 		cmocka_unit_test(roots_are_declared_only_when_there_is_one),
 		cmocka_unit_test(a_bad_answer_to_initialize_ends_it_with_the_reason),

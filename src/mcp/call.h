@@ -1,0 +1,53 @@
+/*
+ * mcp/call: one call of a tool: what is asked, what is told meanwhile, and what comes of it.
+ */
+#ifndef MCP_CALL_H
+#define MCP_CALL_H
+
+#include "mcp/question.h"
+#include "os/cancel.h"
+
+struct mcp_progress {
+	void (*fn)(void *arg, double done, double total, str message); /* total < 0 unknown */
+	void *arg;
+};
+
+struct mcp_result {
+	str text; /* readable form of all content; never empty */
+	bool failed; /* the tool says so (isError), or the server answered with an error */
+	bool not_sent; /* the request was never written: calling again is safe */
+	/* Stateless era: not done; the same call is to be made again with .state as it is here
+	 * and .answers to these questions (there may be none: then at once).  text is empty. */
+	bool needs_input;
+	const struct mcp_question *questions;
+	size_t questions_n;
+	str state;
+};
+
+struct mcp_call {
+	str server, tool; /* the tool by the server's own name for it */
+	str args; /* JSON object text, passed on unchanged; "" and null are {} */
+	const struct mcp_progress *progress; /* may be NULL; called in the caller's thread */
+	/* Initialize era: the server asks.  Called in the caller's thread, and may take as long
+	 * as it likes: the limit of the call stands still meanwhile.  A code below 0 ends the call
+	 * with it.  c also fires (CANCEL_DEADLINE) when nobody waits for the answer any more,
+	 * because the server took the question back, answered the call, or died: what is returned
+	 * then does not matter.  NULL: such requests are refused, and none is announced where
+	 * that can be said of one call (stateless era). */
+	int (*on_question)(void *arg, const struct mcp_question *q, struct arena *a,
+			   struct mcp_answer *out, const struct cancel *c, struct err *e);
+	void *arg;
+	/* Stateless era, of a repeated call: the state that it came back with, and the object
+	 * {key: result} of answers, JSON text.  "" the first time. */
+	str state, answers;
+};
+
+/* Any other request. */
+struct mcp_request {
+	str server;
+	const char *method;
+	str params; /* JSON object text, "" for none */
+	int64_t timeout_ms; /* 0: the limit of a call */
+};
+
+#endif

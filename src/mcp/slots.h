@@ -1,0 +1,78 @@
+/*
+ * mcp/slots: what mcp/calls, the callers' side of the open calls, and mcp/slots, the side of the
+ * server's thread, share.  For these two alone.
+ *
+ * Threads  all but the two of the lock, and mcp_slots_free_asked(), under the lock.
+ */
+#ifndef MCP_SLOTS_H
+#define MCP_SLOTS_H
+
+#include "mcp/calls.h"
+
+#include <pthread.h>
+
+#define MCP_SLOTS_MAX 256
+#define MCP_FRAMES_MAX 512
+#define MCP_WHY_MAX 200
+#define MCP_QUESTIONS_MAX 4
+
+enum mcp_slot_state {
+	FREE,
+	QUEUED, /* its frame is in the queue */
+	TAKEN, /* its frame is with the server's thread, no byte written */
+	WRITTEN, /* in part or whole */
+	DONE,
+};
+
+/* Of the server; owns itself. */
+struct mcp_asked {
+	struct arena a;
+	struct mcp_asked *next;
+	const struct json *id;
+	struct mcp_question q;
+};
+
+struct mcp_slot {
+	enum mcp_slot_state state;
+	int64_t id;
+	struct bell bell;
+	bool has_bell, answers, has_progress;
+	struct mcp_asked *asked; /* wait for the caller */
+	size_t asked_n;
+	const struct json *asking; /* the id of what the caller is answering */
+	struct cancel *asking_cancel; /* in the caller's frame */
+	bool withdrawn;
+	double done, total;
+	char message[MCP_WHY_MAX];
+	/* The outcome. */
+	int rc;
+	bool not_sent;
+	char why[MCP_WHY_MAX];
+	struct arena line;
+	const struct json *result, *error;
+};
+
+struct mcp_calls {
+	struct arena a;
+	str server;
+	_Atomic int64_t *ids;
+	struct bell bell;
+	pthread_mutex_t lock;
+	/* Under the lock: */
+	struct mcp_slot slots[MCP_SLOTS_MAX];
+	struct mcp_frame *first, *last;
+	size_t frames;
+	int lent; /* the server's input while its thread writes nothing, else -1 */
+	bool shut;
+	char shut_why[MCP_WHY_MAX];
+};
+
+void mcp_slots_lock(struct mcp_calls *c);
+void mcp_slots_unlock(struct mcp_calls *c);
+
+void mcp_slots_push(struct mcp_calls *c, struct mcp_frame *f);
+/* Take the frames out that are of call id; of no call: 0. */
+void mcp_slots_drop(struct mcp_calls *c, int64_t id);
+void mcp_slots_free_asked(struct mcp_asked *q);
+
+#endif
