@@ -5,7 +5,7 @@
  * is parked when nothing else is left to do.  A result is committed as soon as it is there, so a
  * crash between two results loses neither.
  */
-#include "agent/run.h"
+#include "agent/asks.h"
 
 #include "base/utf.h"
 #include "os/clock.h"
@@ -172,6 +172,12 @@ static void on_progress(void *arg, str call_id, double done, double total, str m
 		run_trace(r, "… %.*s", STRF(message));
 }
 
+static int on_question(void *arg, str call_id, const struct mcp_question *q, struct arena *a,
+		       struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	return asks_answer(arg, call_id, q, a, out, c, e);
+}
+
 /* Run one admitted call and journal what came of it.  After a shutdown nothing is written:
  * the row stays as it is and recovery decides. */
 static void run_slot(struct slot *s)
@@ -186,6 +192,7 @@ static void run_slot(struct slot *s)
 		.address = r->t->address,
 		.requester = r->t->sender,
 		.on_progress = on_progress,
+		.on_question = on_question,
 		.arg = r,
 	};
 	struct err why = { 0 };

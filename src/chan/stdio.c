@@ -10,7 +10,7 @@
 
 #include "base/utf.h"
 #include "chan/lines.h"
-#include "chan/question.h"
+#include "chan/stdio_asking.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/permit.h"
@@ -50,15 +50,8 @@ struct stdio {
 	_Atomic bool given_up; /* out takes nothing any more */
 	_Atomic bool begun; /* a turn began since the last text of one */
 
-	struct asking {
-		struct approver base;
-		struct permit turn; /* whose holder may ask */
-		_Atomic int state; /* enum question */
-		struct bell answered;
-	} asking;
+	struct asking asking;
 };
-
-enum question { NOT_ASKED, ASKED, ANSWER_YES, ANSWER_NO };
 
 /* --- output -------------------------------------------------------------------------- */
 
@@ -352,18 +345,6 @@ static int store_batch(struct stdio *s, struct entry *v, size_t n, struct arena 
 	return OK;
 }
 
-/* Is a question open?  Then the line is its answer. */
-static bool answers(struct stdio *s, str line)
-{
-	int asked = ASKED;
-
-	if (!atomic_compare_exchange_strong(&s->asking.state, &asked,
-					    question_yes(line) ? ANSWER_YES : ANSWER_NO))
-		return false;
-	bell_ring(&s->asking.answered);
-	return true;
-}
-
 /* Everything complete that lines holds.  E_NOENT: the person said goodbye. */
 static int take_lines(struct stdio *s, struct lines *lines, struct arena *a)
 {
@@ -380,7 +361,7 @@ static int take_lines(struct stdio *s, struct lines *lines, struct arena *a)
 				      lines->max));
 			continue;
 		}
-		if (answers(s, text))
+		if (asking_takes(&s->asking, text, a))
 			continue;
 		if (n == room) {
 			size_t more = room ? room * 2 : 8;
@@ -437,51 +418,6 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* --- asking -------------------------------------------------------------------------- */
-
-static int wait_answer(struct stdio *s, int64_t timeout_ms, bool *yes, const struct cancel *c,
-		       struct err *e)
-{
-	int64_t until = timeout_ms > 0 ? clock_mono_ms() + timeout_ms : 0;
-	int rc = wait_fd(s->asking.answered.fd, POLLIN, until, c, e);
-	int state = atomic_exchange(&s->asking.state, NOT_ASKED);
-
-	bell_hear(&s->asking.answered);
-	if (rc < 0 && state == ASKED) {
-		say(S("\n"));
-		prompt(s);
-	}
-	/* An answer that came at the last moment counts. */
-	*yes = state == ANSWER_YES;
-	return state == ASKED ? rc : OK;
-}
-
-static int take_back(struct stdio *s, int rc)
-{
-	atomic_store(&s->asking.state, NOT_ASKED);
-	bell_hear(&s->asking.answered);
-	return rc;
-}
-
-static int on_ask(struct approver *self, const struct approval_ask *ask, bool *yes,
-		  const struct cancel *c, struct err *e)
-{
-	struct stdio *s = (struct stdio *)((char *)self - offsetof(struct stdio, asking.base));
-	SCOPED(arena_free) struct arena a = { 0 };
-
-	if (!s->opt.prompt)
-		return err_set(e, E_DENIED, "nobody is here to approve %.*s", STRF(ask->tool));
-	int rc = permit_take(&s->asking.turn, c, e);
-	if (rc < 0)
-		return rc;
-	/* Before the question can be seen, so that no answer to it is taken for a message. */
-	atomic_store(&s->asking.state, ASKED);
-	rc = fd_write_all(STDERR_FILENO, question_text(&a, ask), c, e);
-	rc = rc < 0 ? take_back(s, rc) : wait_answer(s, ask->timeout_ms, yes, c, e);
-	permit_give(&s->asking.turn);
-	return rc == E_IO ? err_set(e, E_DENIED, "the terminal is gone") : rc;
-}
-
 struct approver *stdio_approver(struct channel *c)
 {
 	return &((struct stdio *)c)->asking.base;
@@ -499,6 +435,7 @@ static int on_start(struct channel *self, struct store *store, const struct chan
 		return rc;
 	s->store = store;
 	s->up = *up;
+	s->asking.control = up->control;
 	rc = thread_start(&s->reader, "stdio", reader_main, s, e);
 	if (rc < 0)
 		cancel_done(&s->stop);
@@ -532,14 +469,12 @@ int stdio_open(struct channel **out, const struct stdio_opt *opt, struct err *e)
 		.live = on_live,
 		.notice = on_notice,
 	};
-	s->asking.base = (struct approver){ .ask = on_ask, .decider = "terminal" };
 	s->opt = *opt;
 	s->terminal = isatty(opt->out) == 1;
 	s->shown = buf_in(&s->shown_arena, ANSWER_MAX);
 	s->arena = a;
 	if ((rc = permit_init(&s->writing, e)) < 0 ||
-	    (rc = permit_init(&s->asking.turn, e)) < 0 ||
-	    (rc = bell_init(&s->asking.answered, e)) < 0) {
+	    (rc = asking_open(&s->asking, opt->prompt, e)) < 0) {
 		stdio_close(&s->base);
 		return rc;
 	}
@@ -555,8 +490,7 @@ void stdio_close(struct channel *c)
 		return;
 	on_stop(c);
 	permit_done(&s->writing);
-	permit_done(&s->asking.turn);
-	bell_done(&s->asking.answered);
+	asking_close(&s->asking);
 	arena_free(&s->shown_arena);
 	struct arena a = s->arena;
 	arena_free(&a);

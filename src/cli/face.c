@@ -122,25 +122,59 @@ static void send_piece(struct channel *self, const struct outbox_row *row,
 	out->end = SEND_OK;
 }
 
-/* A question begins on a line of its own, below what streams. */
-static int ask(struct approver *self, const struct approval_ask *what, bool *yes,
-	       const struct cancel *c, struct err *e)
+static struct face *face_of(struct approver *self)
 {
-	struct face *f = (struct face *)((char *)self - offsetof(struct face, approver));
+	return (struct face *)((char *)self - offsetof(struct face, approver));
+}
+
+/* A question begins on a line of its own, below what streams, and without a spinner. */
+static int begin_question(struct face *f, bool *working, const struct cancel *c, struct err *e)
+{
 	int rc = permit_take(&f->writing, c, e);
 
 	if (rc < 0)
 		return rc;
 	clear_spinner(f);
 	end_stream(f);
-	bool working = f->working;
-	f->working = false; /* no spinner beside a question */
+	*working = f->working;
+	f->working = false;
 	permit_give(&f->writing);
+	return OK;
+}
+
+static void end_question(struct face *f, bool working)
+{
+	if (permit_take(&f->writing, NULL, NULL) < 0)
+		return;
+	f->working = working;
+	permit_give(&f->writing);
+}
+
+static int ask(struct approver *self, const struct approval_ask *what, bool *yes,
+	       const struct cancel *c, struct err *e)
+{
+	struct face *f = face_of(self);
+	bool working;
+	int rc = begin_question(f, &working, c, e);
+
+	if (rc < 0)
+		return rc;
 	rc = f->asked->ask(f->asked, what, yes, c, e);
-	if (permit_take(&f->writing, NULL, NULL) == OK) {
-		f->working = working;
-		permit_give(&f->writing);
-	}
+	end_question(f, working);
+	return rc;
+}
+
+static int ask_line(struct approver *self, const struct line_ask *what, struct arena *a,
+		    str *line, const struct cancel *c, struct err *e)
+{
+	struct face *f = face_of(self);
+	bool working;
+	int rc = begin_question(f, &working, c, e);
+
+	if (rc < 0)
+		return rc;
+	rc = f->asked->line(f->asked, what, a, line, c, e);
+	end_question(f, working);
 	return rc;
 }
 
@@ -149,7 +183,9 @@ struct approver *face_approver(struct face *f, struct approver *by)
 	if (!by)
 		return NULL;
 	f->asked = by;
-	f->approver = (struct approver){ .ask = ask, .decider = by->decider };
+	f->approver = (struct approver){ .ask = ask,
+					 .line = by->line ? ask_line : NULL,
+					 .decider = by->decider };
 	return &f->approver;
 }
 

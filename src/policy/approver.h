@@ -5,8 +5,8 @@
 #ifndef POLICY_APPROVER_H
 #define POLICY_APPROVER_H
 
+#include "base/arena.h"
 #include "base/err.h"
-#include "base/str.h"
 
 struct cancel;
 
@@ -15,10 +15,21 @@ struct approval_ask {
 	int64_t timeout_ms;
 };
 
+/* text: several lines, the last one without its end; nothing in it controls a terminal. */
+struct line_ask {
+	str text;
+	size_t max;
+	int64_t timeout_ms; /* 0: as long as it takes */
+};
+
 struct approver {
 	/* OK with *yes decided; E_DENIED nobody can answer; E_TIMEOUT; E_CANCELED. */
 	int (*ask)(struct approver *self, const struct approval_ask *ask, bool *yes,
 		   const struct cancel *c, struct err *e);
+	/* Show text and take the next line as its reply, in a and without its end; more than max
+	 * bytes are E_LIMIT.  Else as ask().  NULL: nobody can be asked anything here. */
+	int (*line)(struct approver *self, const struct line_ask *ask, struct arena *a,
+		    str *line, const struct cancel *c, struct err *e);
 	const char *decider; /* "terminal", "none": for the audit row */
 };
 

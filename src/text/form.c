@@ -206,25 +206,6 @@ int form_read(struct form *out, const struct json *params, struct arena *a, stru
 	return rc;
 }
 
-str form_keep(const struct json *params, struct arena *a)
-{
-	static const char *const texts[] = { "mode", "url", "elicitationId" };
-	struct buf b = buf_in(a, FORM_SCHEMA + 16384);
-
-	buf_addc(&b, '{');
-	buf_json_member(&b, "message",
-			utf_head(json_str(params, "message"), 4 * MESSAGE_CHARS));
-	for (size_t i = 0; i < COUNT(texts); i++)
-		if (json_str(params, texts[i]).n)
-			buf_json_member(&b, texts[i], json_str(params, texts[i]));
-	if (json_get(params, "requestedSchema")) {
-		buf_json_key(&b, "requestedSchema");
-		json_write(&b, json_get(params, "requestedSchema"));
-	}
-	buf_addc(&b, '}');
-	return buf_str(&b);
-}
-
 /* --- showing -------------------------------------------------------------------------- */
 
 static void add_bounds(struct buf *b, const struct json *s, const char *low, const char *high,

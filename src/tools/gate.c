@@ -158,6 +158,10 @@ int tools_run_journaled(const struct tools *t, const struct tool_spec *spec, str
 				"approval, because the file was changed meanwhile; read it "
 				"and try again");
 	call->duration_ms = clock_mono_ms() - started;
+	if (rc == OK && r->asks_n) {
+		call->state = CALL_PLANNED;
+		return OK;
+	}
 	take(t, spec, call, r, a);
 	if (rc == OK)
 		return OK;

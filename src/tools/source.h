@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "mcp/question.h"
 #include "os/cancel.h"
 
 struct tool_source;
@@ -35,7 +36,24 @@ struct tool_ctx {
 	str call_id; /* for on_progress */
 	/* A line for the user while the tool runs; may be NULL.  Called from the tool's thread. */
 	void (*on_progress)(void *arg, str call_id, double done, double total, str message);
+	/* What a server asks in the midst of the call is handed here, in the tool's thread; as
+	 * mcp_call.on_question.  NULL: it is refused. */
+	int (*on_question)(void *arg, str call_id, const struct mcp_question *q,
+			   struct arena *a, struct mcp_answer *out, const struct cancel *c,
+			   struct err *e);
+	bool parks; /* where a call can be made again, what is asked of a person may be left in
+		     * tool_result.asks instead */
+	/* Of a call that is made again: what it came back with then, and the answers, a JSON
+	 * object.  "" the first time. */
+	str state, answers;
 	void *arg;
+};
+
+/* What was asked, and its answer when there is one already: the result, JSON text; "" a person
+ * has to be asked. */
+struct tool_ask {
+	struct mcp_question q;
+	str answer;
 };
 
 struct tool_result {
@@ -53,6 +71,10 @@ struct tool_result {
 	 * the writer is held.  arg lives in the arena of the call. */
 	int (*effect)(void *arg, struct tx *tx, struct tool_result *out, struct err *e);
 	void *effect_arg;
+	/* Not done: the call is to be made again, with state, when these are answered. */
+	const struct tool_ask *asks;
+	size_t asks_n;
+	str state;
 };
 
 /* Where tools come from. */

@@ -115,7 +115,8 @@ void tools_refuse(struct call *call, bool expired, str decider, struct arena *a)
  * cut to the limit), state DONE or FAILED, figures.  When c ended first: its code
  * (E_CANCELED, E_TIMEOUT), and *call is CANCELED with a result text that says whether it may
  * have happened.  A tool that finished all the same is OK.  For a call that is journaled:
- * when r->effect is set afterwards, tools_effect() is due. */
+ * when r->effect is set afterwards, tools_effect() is due; with r->asks_n (only where ctx->parks)
+ * it is PLANNED, and to be made again when those are answered. */
 int tools_run_journaled(const struct tools *t, const struct tool_spec *spec, struct call *call,
 			const struct tool_ctx *ctx, struct arena *a, struct tool_result *r,
 			const struct cancel *c, struct err *e) MUSTUSE;

@@ -1,0 +1,85 @@
+/*
+ * Questions of tool servers by their kind.  What cannot be asked, or asked of nobody, is answered
+ * at once, with one line in the log.
+ */
+#include "agent/asks.h"
+
+#include "os/log.h"
+#include "text/text.h"
+
+#define INVALID_PARAMS (-32602)
+#define NOT_OFFERED (-32601)
+
+static int refuse(struct mcp_answer *out, int code, str why)
+{
+	*out = (struct mcp_answer){ .code = code, .message = why };
+	return OK;
+}
+
+static void log_end(const struct mcp_question *q, const char *end, struct arena *a)
+{
+	log_info("question.ended", "server=%.*s end=%s", STRF(log_q(a, q->server)), end);
+}
+
+static const char *end_word(enum form_end end)
+{
+	static const char *const words[] = { "open", "accepted", "declined", "cancelled" };
+
+	return words[end];
+}
+
+/* At a terminal.  Whoever is not there cancels. */
+static int by_line(struct run *r, const struct form *f, const struct mcp_question *q,
+		   struct arena *a, struct mcp_answer *out, const struct cancel *c,
+		   struct err *e)
+{
+	struct approver *by = r->io ? r->io->approver : NULL;
+	struct form_fill x = { 0 };
+	struct err why = { 0 };
+	int rc = E_DENIED;
+
+	if (by && by->line) {
+		log_info("question.asked", "server=%.*s", STRF(log_q(a, q->server)));
+		rc = asks_by_line(by, f, q->server, r->snap->cfg->mcp.question_timeout_ms, a,
+				  &x, c, &why);
+	}
+	if (rc == E_CANCELED || (rc == E_TIMEOUT && cancel_reason(c) != CANCEL_NONE))
+		return err_set(e, rc, "%s", why.msg);
+	out->result = form_result(f, &x, a);
+	log_end(q,
+		rc == E_TIMEOUT  ? "expired"
+		: rc == E_DENIED ? "nobody_there"
+		: rc < 0         ? "failed"
+				 : end_word(x.end),
+		a);
+	return OK;
+}
+
+static int ask_person(struct run *r, const struct mcp_question *q, struct arena *a,
+		      struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	struct err why = { 0 };
+	struct form f;
+
+	if (form_read(&f, q->params, a, &why) < 0) {
+		log_warn("question.refused", "server=%.*s err=%.*s", STRF(log_q(a, q->server)),
+			 STRF(log_q(a, str_of(why.msg))));
+		return refuse(out, INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
+	}
+	return by_line(r, &f, q, a, out, c, e);
+}
+
+int asks_answer(struct run *r, str call_id, const struct mcp_question *q, struct arena *a,
+		struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	(void)call_id;
+	*out = (struct mcp_answer){ 0 };
+	switch (q->kind) {
+	case MCP_ELICIT:
+		return ask_person(r, q, a, out, c, e);
+	case MCP_SAMPLE:
+	case MCP_ROOTS:
+		break;
+	}
+	return refuse(out, NOT_OFFERED, S("this is not offered here"));
+}
