@@ -65,7 +65,7 @@ void regex_close(struct regex *re)
 }
 
 struct work {
-	size_t done, last;
+	size_t done, last, max;
 };
 
 static int count(pcre2_callout_block *block, void *arg)
@@ -75,7 +75,7 @@ static int count(pcre2_callout_block *block, void *arg)
 
 	w->done += 1 + (at > w->last ? at - w->last : w->last - at) / STEP;
 	w->last = at;
-	return w->done > WORK_MAX ? PCRE2_ERROR_MATCHLIMIT : 0;
+	return w->done > w->max ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
 /* The library's own, too. */
@@ -91,7 +91,15 @@ void regex_room_free(struct regex_room *room)
 
 enum regex_found regex_find(const struct regex *re, struct regex_room *room, str text)
 {
-	struct work work = { 0 };
+	size_t left = WORK_MAX;
+
+	return regex_find_within(re, room, text, &left);
+}
+
+enum regex_found regex_find_within(const struct regex *re, struct regex_room *room, str text,
+				   size_t *left)
+{
+	struct work work = { .max = *left < WORK_MAX ? *left : WORK_MAX };
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
 	int rc = PCRE2_ERROR_NOMEMORY;
 
@@ -104,5 +112,6 @@ enum regex_found regex_find(const struct regex *re, struct regex_room *room, str
 				 (pcre2_match_data *)room, context);
 	}
 	pcre2_match_context_free(context);
+	*left -= work.done < *left ? work.done : *left;
 	return rc >= 0 ? REGEX_YES : rc == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_GIVEN_UP;
 }

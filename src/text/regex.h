@@ -31,4 +31,9 @@ void regex_room_free(struct regex_room *room);
 enum regex_found { REGEX_NO, REGEX_YES, REGEX_GIVEN_UP };
 enum regex_found regex_find(const struct regex *re, struct regex_room *room, str text);
 
+/* The same for many texts that may take so much work together (a unit is an item of a pattern
+ * that is tried): what was done is taken off *left.  REGEX_GIVEN_UP when that is too little. */
+enum regex_found regex_find_within(const struct regex *re, struct regex_room *room, str text,
+				   size_t *left);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/utf.h"
 #include "os/clock.h"
 #include "store/store.h"
+#include "text/schema.h"
 #include "text/text.h"
 
 #include <string.h>
@@ -56,21 +57,70 @@ static str one_line(struct arena *a, str args)
 	return (str){ p, args.n };
 }
 
-static int check_args(struct call *call, struct arena *a, struct err *e)
+static int check_args(struct call *call, struct arena *a, struct json **v, struct err *e)
 {
 	str args = str_trim(utf_repair(a, call->args));
-	struct json *v;
 
 	call->args = S("{}");
 	if (args.n == 0 || str_eq(args, S("null")))
-		return OK;
-	int rc = json_read(&v, a, args, e);
-	if (rc == OK && !json_is(v, JSON_OBJECT))
+		args = call->args;
+	int rc = json_read(v, a, args, e);
+	if (rc == OK && !json_is(*v, JSON_OBJECT))
 		rc = err_set(e, E_INVAL, "they are %s",
-			     json_is(v, JSON_ARRAY) ? "an array" : "a single value");
+			     json_is(*v, JSON_ARRAY) ? "an array" : "a single value");
 	if (rc == OK)
 		call->args = one_line(a, args);
 	return rc;
+}
+
+/* A server's own schema decides before anybody is asked and before the server is, whatever form
+ * of it the model was shown.  Nulls that only say "not given" are left out.  Our own tools judge
+ * their arguments themselves, and are more lenient.  A schema that cannot be read, or would take
+ * too long, leaves it to the server. */
+static int check_schema(const struct tool_spec *spec, struct call *call, struct arena *a,
+			struct json *v, struct err *e)
+{
+	static const struct schema_opt opt = { .name = "arguments" };
+	struct json *schema;
+	int rc;
+
+	if (!spec->server.n || json_read(&schema, a, spec->schema, NULL) < 0)
+		return OK;
+	str args = schema_drop_nulls(schema, call->args, a);
+	if (args.n != call->args.n && json_read(&v, a, args, NULL) < 0)
+		return OK;
+	rc = schema_check_as(&opt, schema, v, a, e);
+	if (rc == E_INVAL)
+		return rc;
+	call->args = args;
+	return OK;
+}
+
+static const struct tool_spec *decide(const struct tools *t, const struct tool_spec *spec,
+				      struct call *call, struct arena *a)
+{
+	struct policy_decision d;
+
+	tools_judge(t, spec, call, a, &d);
+	call->rule = d.rule;
+	if (d.verdict == VERDICT_DENY)
+		return close_call(call, CALL_DENIED, "deny",
+				  arena_fmt(a,
+					    "error: refused permanently by rule \"%.*s\" "
+					    "(%.*s); do not try it again",
+					    STRF(call->rule), STRF(d.reason)));
+	call->state = CALL_RUNNING;
+	if (d.verdict == VERDICT_ALLOW) {
+		call->decision = S("allow");
+	} else if (t->opt.granted && t->opt.granted(t->opt.granted_arg, call->name,
+						    tools_hash(t, spec, call, a))) {
+		call->decision = S("granted");
+		call->decider = S("grant");
+	} else {
+		call->decision = S("ask");
+		call->state = CALL_PLANNED;
+	}
+	return spec;
 }
 
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
@@ -78,6 +128,7 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 {
 	str hint = S("");
 	struct err why = { 0 };
+	struct json *args;
 	const struct tool_spec *spec = toolset_find(set, call->requested, a, &hint);
 
 	call->name = spec ? spec->name : S("");
@@ -85,7 +136,7 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 	call->rule = S("");
 	call->decider = S("policy");
 	if (!spec) {
-		if (check_args(call, a, &why) < 0)
+		if (check_args(call, a, &args, &why) < 0)
 			call->args = S("{}");
 		return close_call(call, CALL_FAILED, "unknown",
 				  arena_fmt(a, "error: %.*s", STRF(hint)));
@@ -96,39 +147,19 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 					    "error: %.*s is switched off; call tools_enable "
 					    "with its prefix first, then call it again",
 					    STRF(spec->name)));
-	if (check_args(call, a, &why) < 0)
+	if (check_args(call, a, &args, &why) < 0)
 		return close_call(call, CALL_FAILED, "invalid",
 				  arena_fmt(a,
 					    "error: the arguments of %.*s must be one JSON "
 					    "object: %s",
 					    STRF(spec->name), why.msg));
-	struct policy_decision d;
-	tools_judge(t, spec, call, a, &d);
-	call->rule = d.rule;
-	switch (d.verdict) {
-	case VERDICT_DENY:
-		return close_call(call, CALL_DENIED, "deny",
+	if (check_schema(spec, call, a, args, &why) < 0)
+		return close_call(call, CALL_FAILED, "invalid",
 				  arena_fmt(a,
-					    "error: refused permanently by rule \"%.*s\" "
-					    "(%.*s); do not try it again",
-					    STRF(call->rule), STRF(d.reason)));
-	case VERDICT_ASK:
-		if (t->opt.granted && t->opt.granted(t->opt.granted_arg, call->name,
-						     tools_hash(t, spec, call, a))) {
-			call->decision = S("granted");
-			call->decider = S("grant");
-			call->state = CALL_RUNNING;
-			return spec;
-		}
-		call->decision = S("ask");
-		call->state = CALL_PLANNED;
-		return spec;
-	case VERDICT_ALLOW:
-		break;
-	}
-	call->decision = S("allow");
-	call->state = CALL_RUNNING;
-	return spec;
+					    "error: %s; %.*s was not called: correct the "
+					    "arguments and call it again",
+					    why.msg, STRF(spec->name)));
+	return decide(t, spec, call, a);
 }
 
 static void take(const struct tools *t, const struct tool_spec *spec, struct call *call,

@@ -79,7 +79,8 @@ const struct tool_spec *toolset_find(const struct toolset *set, str name, struct
 
 /* The gate, part one, for one call of the model's: resolve call->requested, check that
  * call->args is a JSON object ("" and null become {}, what is none becomes {} beside the
- * error), decide by policy and by what was granted for good.  Fills call->name, args, safe,
+ * error) and for a server's tool that it fits its schema (nulls for what may be left out are
+ * taken out of it first), decide by policy and by what was granted for good.  Fills call->name, args, safe,
  * decision (allow, ask, granted, deny, unknown, invalid, off), rule, decider and state: PLANNED (must ask first), RUNNING (go), or
  * DENIED/FAILED with a result; then NULL is returned. */
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,

@@ -171,6 +171,56 @@ static void arguments_are_an_object_or_an_answer_says_why_not(void **state)
 	}
 }
 
+static void a_servers_schema_is_held_to_before_the_server_is_asked(void **state)
+{
+	static const str schema =
+		S("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},\"s\":{"
+		  "\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]},\"id\":{\"maximum\":"
+		  "9007199254740993}},\"required\":[\"id\"],\"additionalProperties\":false}");
+	static const struct {
+		str schema, args, passed, result;
+	} rows[] = {
+		{ schema, S("{\"id\":9007199254740993}"), S("{\"id\":9007199254740993}"),
+		  S("") },
+		{ schema, S("{\"id\":1, \"n\":null,\n\"s\":null}"), S("{\"id\":1, \"s\":null}"),
+		  S("") },
+		{ schema, S("{\"id\":9007199254740994}"), S(""),
+		  S("error: arguments.id: must be at most 9007199254740993; a__safe was not "
+		    "called: correct the arguments and call it again") },
+		{ schema, S(""), S(""),
+		  S("error: arguments: id is missing; a__safe was not called: correct the "
+		    "arguments and call it again") },
+		{ schema, S("{\"id\":1,\"n\":\"1\"}"), S(""),
+		  S("error: arguments.n: must be an integer, not a string; a__safe was not "
+		    "called: correct the arguments and call it again") },
+		/* What cannot be held to is the server's business. */
+		{ S("{\"$ref\":\"#\"}"), S("{\"n\":null}"), S("{\"n\":null}"), S("") },
+		{ S("no schema"), S("{\"n\":null}"), S("{\"n\":null}"), S("") },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(bench_drop) struct bench b;
+		bench_up(&b, NULL, NULL, 0);
+		b.fake.result.text = S("ok");
+		struct tool_spec v = b.set.v[0];
+		v.schema = rows[i].schema;
+		b.set = (struct toolset){ .v = &v, .n = 1 };
+		struct call call = through(&b, S("a__safe"), rows[i].args);
+
+		if (rows[i].passed.n) {
+			assert_int_equal(call.state, CALL_DONE);
+			assert_true(str_eq(b.fake.args, rows[i].passed));
+			assert_true(str_eq(call.args, rows[i].passed));
+			continue;
+		}
+		assert_int_equal(b.fake.calls, 0);
+		assert_int_equal(call.state, CALL_FAILED);
+		assert_true(str_eq(call.decision, S("invalid")));
+		if (!str_eq(call.result, rows[i].result))
+			fail_msg("row %zu: %.*s", i, STRF(call.result));
+	}
+}
+
 static void nesting_without_end_is_an_answer_too(void **state)
 {
 	SCOPED(bench_drop) struct bench b;
@@ -512,6 +562,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_snapshot_is_sorted_and_counted),
 		cmocka_unit_test(arguments_are_an_object_or_an_answer_says_why_not),
+		cmocka_unit_test(a_servers_schema_is_held_to_before_the_server_is_asked),
 		cmocka_unit_test(nesting_without_end_is_an_answer_too),
 		cmocka_unit_test(an_unknown_name_is_answered_and_a_mistaken_one_repaired),
 		cmocka_unit_test(policy_decides_and_its_words_name_the_rule),
