@@ -247,7 +247,7 @@ release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz bench ci
+.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz model bench ci
 
 check: lint test ## lint and test
 
@@ -295,6 +295,9 @@ fuzz:
 	@$(MAKE) SAN=fuzz fuzz
 endif
 
+model: deps-model ## every order of the journal's steps, with deaths in between, searched by spin
+	@scripts/model
+
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
@@ -333,9 +336,9 @@ install: build docs ## program, manual pages and completions, below DESTDIR/PREF
 deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
 
 # Each takes some ten milliseconds when nothing is missing.
-need := deps-build deps-run deps-dev deps-fuzz deps-static deps-cross
+need := deps-build deps-run deps-dev deps-fuzz deps-static deps-cross deps-model
 .PHONY: $(need)
-deps-run deps-dev deps-fuzz deps-static deps-cross: deps-build
+deps-run deps-dev deps-fuzz deps-static deps-cross deps-model: deps-build
 $(need): deps-%:
 	@scripts/deps $*
 

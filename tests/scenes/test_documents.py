@@ -115,6 +115,18 @@ def test_the_examples_of_the_page_of_the_manifest_are_taken(gantry):
         assert "unknown" not in r.err and "should be" not in r.err
 
 
+def test_the_model_of_the_journal_knows_the_states_that_the_schema_has():
+    """The schema on the page is compared with the program's by a unit test."""
+    page = (TREE / "docs" / "database.md").read_text()
+    words = re.search(r"^mtype = \{(.*?)\}", (TREE / "tests" / "model" / "journal.pml").read_text(), re.S | re.M)[1]
+    known = [w.strip() for w in words.split(",") if w.strip() not in ("", "none")]
+    assert len(set(known)) == len(known) > 30
+    for table in ("inbox", "turns", "tool_calls", "approvals", "outbox", "pieces"):
+        made = re.search(r"^CREATE TABLE %s \((.*?)STRICT;" % table, page, re.S | re.M)[1]
+        states = re.findall(r"'(\w+)'", re.search(r"\bstate TEXT.*?CHECK \(state IN \((.*?)\)\)", made, re.S)[1])
+        assert sorted(w for w in known if w.startswith(table + "_")) == sorted("%s_%s" % (table, s) for s in states)
+
+
 def test_the_page_of_chat_words_has_each_of_them(gantry, model):
     table = source("agent/slash.c", "} table[] = {").replace("} table", "table", 1)
     there = re.findall(r'^\t\{ "(\w+)", ', table, re.M)
