@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "os/seam.h"
 #include "os/url.h"
+#include "os/wait.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -344,7 +345,7 @@ static int64_t phase_deadline(const struct transfer *t, const char **what, int64
 
 static int wait_some(struct transfer *t, int64_t until_ms, const struct cancel *c, int64_t now)
 {
-	struct curl_waitfd fds[CHAIN_MAX];
+	struct curl_waitfd fds[CHAIN_MAX + 1];
 	unsigned n = 0;
 	int64_t cancel_ms = cancel_deadline(c), ms;
 
@@ -352,11 +353,45 @@ static int wait_some(struct transfer *t, int64_t until_ms, const struct cancel *
 		assert(n < CHAIN_MAX);
 		fds[n++] = (struct curl_waitfd){ .fd = c->fd, .events = CURL_WAIT_POLLIN };
 	}
+	if (t->req->wake)
+		fds[n++] = (struct curl_waitfd){ .fd = t->req->wake->fd,
+						 .events = CURL_WAIT_POLLIN };
 	ms = (cancel_ms < until_ms ? cancel_ms : until_ms) - now;
 	if (ms > POLL_MAX_MS)
 		ms = POLL_MAX_MS;
 	ms = seam_slice(ms > 0 ? (int)ms : 0);
 	return curl_multi_poll(t->h->multi, fds, n, (int)ms, NULL) == CURLM_OK ? OK : E_IO;
+}
+
+/* Is there something else to do?  Then it is done, and the limits are moved by its time. */
+static int wake(struct transfer *t, int64_t now, struct err *e)
+{
+	const struct http_req *r = t->req;
+	struct pollfd fd = { .fd = r->wake ? r->wake->fd : -1, .events = POLLIN };
+	bool due = r->wake_at_ms && *r->wake_at_ms && now >= *r->wake_at_ms;
+	int64_t took;
+	int rc;
+
+	if (!r->on_wake || (!due && poll(&fd, 1, 0) <= 0))
+		return OK;
+	if (r->wake)
+		bell_hear(r->wake);
+	rc = r->on_wake(r->arg, e);
+	took = clock_mono_ms() - now;
+	t->started_ms += took;
+	t->connected_ms += took;
+	t->progress_ms += took;
+	return rc;
+}
+
+/* When to look again at the latest: the end of the phase, or before that. */
+static int64_t nearest(const struct transfer *t, int64_t until)
+{
+	const int64_t *at = t->req->wake_at_ms;
+
+	if (t->linger_until_ms && t->linger_until_ms < until)
+		until = t->linger_until_ms;
+	return at && *at && *at < until ? *at : until;
 }
 
 /* Drive the transfer to its end; OK with *result of libcurl, or why it was given up. */
@@ -373,6 +408,8 @@ static int drive(struct transfer *t, CURLcode *result, const struct cancel *c, s
 			break;
 		if ((rc = cancel_check(c, e)) < 0)
 			return rc;
+		if ((rc = wake(t, clock_mono_ms(), e)) < 0)
+			return rc;
 		now = clock_mono_ms();
 		until = phase_deadline(t, &what, &limit);
 		if (t->linger_until_ms && t->linger_until_ms <= now) {
@@ -382,9 +419,7 @@ static int drive(struct transfer *t, CURLcode *result, const struct cancel *c, s
 		if (now >= until)
 			return err_set(e, E_TIMEOUT, "%s within %lld ms", what,
 				       (long long)limit);
-		if (t->linger_until_ms && t->linger_until_ms < until)
-			until = t->linger_until_ms;
-		if (wait_some(t, until, c, now) < 0)
+		if (wait_some(t, nearest(t, until), c, now) < 0)
 			return err_set(e, E_IO, "libcurl failed");
 	}
 	for (int left;;) {

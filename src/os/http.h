@@ -21,6 +21,8 @@
 #include "base/arena.h"
 #include "os/cancel.h"
 
+struct bell;
+
 struct http_opt {
 	const char *ca_file; /* NULL: the system's bundle */
 	const char *http_proxy; /* each NULL or "" for none */
@@ -68,7 +70,14 @@ struct http_req {
 	 * then be OK in any case.  NULL: the body is collected in resp->body.  Bodies of
 	 * other statuses are always collected; after 64 KiB the rest is not awaited. */
 	int (*sink)(void *arg, str chunk, struct err *e);
-	void *arg;
+	/* Called in the borrowing thread, between two chunks and outside of libcurl, when wake
+	 * rings (it is heard beforehand) or *wake_at_ms has come (monotonic, 0: never; looked at
+	 * each time).  It may take as long as it likes: that time counts for no limit of the
+	 * request.  < 0: stop, http_do returns it. */
+	int (*on_wake)(void *arg, struct err *e);
+	const struct bell *wake; /* NULL: none */
+	const int64_t *wake_at_ms; /* NULL: never */
+	void *arg; /* of both */
 };
 
 struct http_resp {
@@ -79,8 +88,8 @@ struct http_resp {
 	bool maybe_sent; /* the request may have reached the server; also set on failure */
 };
 
-/* OK with any status.  *out is always written: on failure it holds what came before it
- * (status 0: nothing).  E_INVAL not an http(s) URL or a bad header, E_IO connection or DNS
+/* OK with any status.  *out is always written, status and headers already while the sink is
+ * called: on failure it holds what came before it (status 0: nothing).  E_INVAL not an http(s) URL or a bad header, E_IO connection or DNS
  * failed or was cut, E_TIMEOUT a phase took too long (the message names it), E_PROTO not
  * HTTP or TLS refused, E_LIMIT, E_DENIED by public_only, E_CANCELED. */
 int http_do(struct http *h, const struct http_req *req, struct arena *a, struct http_resp *out,

@@ -21,6 +21,7 @@
 #include "loopback.h"
 #include "os/clock.h"
 #include "os/http.h"
+#include "os/wait.h"
 
 #define READ                                                                                   \
 	{                                                                                      \
@@ -84,6 +85,10 @@ struct world {
 	int sink_rc; /* what it says */
 	int sink_calls;
 	bool stopped;
+	struct bell bell;
+	int64_t wake_at_ms;
+	int64_t wake_takes_ms;
+	int wakes, wake_rc; /* how often so far; what the third time says */
 };
 
 static void begin(struct world *w, const struct lb_step *steps)
@@ -747,6 +752,68 @@ static void finished_sink_does_not_wait_for_the_end(void **state)
 	}
 }
 
+/* ---- other work meanwhile --------------------------------------------------------------- */
+
+static int ringing_sink(void *arg, str chunk, struct err *e)
+{
+	struct world *w = arg;
+
+	bell_ring(&w->bell);
+	return sink(w, chunk, e);
+}
+
+static int on_wake(void *arg, struct err *e)
+{
+	struct world *w = arg;
+
+	w->wake_at_ms = w->wake_at_ms ? clock_mono_ms() + 10 : 0;
+	if (w->wake_takes_ms)
+		assert_int_equal(wait_ms(w->wake_takes_ms, NULL, NULL), OK);
+	return ++w->wakes == 3 && w->wake_rc < 0 ? err_set(e, w->wake_rc, "woken") : OK;
+}
+
+static void a_bell_interrupts_a_stream_and_its_time_does_not_count(void **state)
+{
+	/* The third chunk comes when the server saw the client sleep. */
+	const struct lb_step steps[] = { READ,         SEND(CHUNKED "1\r\na\r\n"),
+					 DO(LB_PAUSE), SEND("1\r\nb\r\n"),
+					 DO(LB_PAUSE), SEND("1\r\nc\r\n0\r\n\r\n"),
+					 DO(LB_HOLD),  END };
+	struct world w;
+
+	begin(&w, steps);
+	assert_int_equal(bell_init(&w.bell, NULL), OK);
+	w.sink_rc = 1;
+	w.wake_takes_ms = 1200;
+	assert_int_equal(run(&w, (struct http_req){ .sink = ringing_sink,
+						    .on_wake = on_wake,
+						    .wake = &w.bell,
+						    .total_ms = 1000,
+						    .idle_ms = 1000 }),
+			 OK);
+	assert_str(buf_str(&w.got), "abc");
+	assert_true(w.wakes >= 1 && w.wakes <= 3);
+	bell_done(&w.bell);
+	end(&w);
+}
+
+static void a_time_to_wake_is_kept_and_may_end_the_transfer(void **state)
+{
+	const struct lb_step steps[] = { READ, SEND(CHUNKED "1\r\na\r\n"), DO(LB_HOLD), END };
+	int rc;
+	struct world w;
+
+	begin(&w, steps);
+	w.sink_rc = 1;
+	w.wake_rc = E_BUSY;
+	w.wake_at_ms = clock_mono_ms() + 10;
+	rc = run(&w, (struct http_req){
+			     .sink = sink, .on_wake = on_wake, .wake_at_ms = &w.wake_at_ms });
+	assert_failed(&w, rc, E_BUSY, "woken");
+	assert_int_equal(w.wakes, 3);
+	end(&w);
+}
+
 /* ---- what is never done --------------------------------------------------------------- */
 
 static void redirects_are_not_followed(void **state)
@@ -1049,6 +1116,8 @@ int main(void)
 		cmocka_unit_test(error_body_is_kept_in_part_and_the_rest_not_awaited),
 		cmocka_unit_test(sink_can_stop_the_transfer),
 		cmocka_unit_test(finished_sink_does_not_wait_for_the_end),
+		cmocka_unit_test(a_bell_interrupts_a_stream_and_its_time_does_not_count),
+		cmocka_unit_test(a_time_to_wake_is_kept_and_may_end_the_transfer),
 		cmocka_unit_test(redirects_are_not_followed),
 		cmocka_unit_test(only_http_urls_are_taken),
 		cmocka_unit_test(this_machine_is_no_public_address_by_whatever_name),
