@@ -65,7 +65,7 @@ static int enter(struct mcp_calls *c, struct mcp_frame *f, bool answers, struct 
 /* What a ring meant: true when the outcome is there, which is then in *got.  Else *q is a
  * question to be answered, or NULL. */
 static bool look(struct mcp_calls *c, struct mcp_slot *s, struct mcp_slot *got,
-		 struct mcp_asked **q)
+		 struct mcp_asked **q, bool take)
 {
 	bool done;
 
@@ -74,11 +74,11 @@ static bool look(struct mcp_calls *c, struct mcp_slot *s, struct mcp_slot *got,
 	done = s->state == DONE;
 	*got = *s;
 	s->has_progress = false;
-	if (done) {
+	if (done && take) {
 		s->line = (struct arena){ 0 };
 		s->asked = NULL;
 		s->state = FREE;
-	} else if ((*q = s->asked)) {
+	} else if (!done && (*q = s->asked)) {
 		s->asked = (*q)->next;
 		s->asked_n--;
 		(*q)->next = NULL;
@@ -86,7 +86,7 @@ static bool look(struct mcp_calls *c, struct mcp_slot *s, struct mcp_slot *got,
 		s->withdrawn = false;
 	}
 	mcp_slots_unlock(c);
-	if (done)
+	if (done && take)
 		mcp_slots_free_asked(got->asked);
 	return done;
 }
@@ -184,40 +184,103 @@ static int serve_question(struct mcp_calls *c, struct mcp_slot *s, const struct 
 /* What a request is, and whom to tell of it. */
 struct ask {
 	const struct mcp_call *call; /* NULL: no tool call */
+	const char *method;
+	str params;
 	const struct mcp_limit *limit;
 	const struct cancel *cancel;
 };
+
+/* A bell rang: progress is told and questions are answered.  1: the outcome is there, and, when
+ * it is to be taken, the slot is free again. */
+static int attend(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask, bool take,
+		  struct mcp_slot *got, struct err *e)
+{
+	const struct mcp_progress *progress = ask->call ? ask->call->progress : NULL;
+	struct mcp_asked *q;
+	int rc;
+
+	while (!look(c, s, got, &q, take)) {
+		if (got->has_progress && progress && progress->fn)
+			progress->fn(progress->arg, got->done, got->total,
+				     str_of(got->message));
+		if (!q)
+			return 0;
+		rc = serve_question(c, s, ask->call, q, ask->cancel, e);
+		mcp_slots_free_asked(q);
+		if (rc < 0)
+			return rc;
+	}
+	return 1;
+}
+
+/* Whom a carrier calls back. */
+struct carried {
+	struct mcp_calls *c;
+	struct mcp_slot *s;
+	const struct ask *ask;
+	struct mcp_slot *got;
+};
+
+static int serve(void *arg, struct err *e)
+{
+	const struct carried *v = arg;
+	int rc = attend(v->c, v->s, v->ask, false, v->got, e);
+
+	if (rc == 1 && v->got->rc < 0)
+		return err_set(e, v->got->rc, "%s", v->got->why);
+	return rc < 0 ? rc : OK;
+}
+
+/* The caller carries its request itself.  OK: the outcome is in the slot, or the request waits
+ * for the next life of the server. */
+static int carry(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
+		 const struct mcp_carrier *by, struct mcp_frame *f, struct mcp_slot *got,
+		 struct err *e)
+{
+	struct carried v = { c, s, ask, got };
+	struct mcp_load load = { .frame = f,
+				 .method = ask->method,
+				 .params = ask->params,
+				 .limit = ask->limit,
+				 .bell = &s->bell,
+				 .serve = serve,
+				 .arg = &v,
+				 .cancel = ask->cancel };
+	struct err why = { 0 };
+	int rc = by->carry(by->arg, &load, &why);
+	bool over = (rc == E_CANCELED || rc == E_TIMEOUT) && !load.not_run;
+
+	if (rc < 0 && (cancel_reason(ask->cancel) != CANCEL_NONE || over)) {
+		mcp_frame_free(f);
+		return err_set(e, rc, "%s", why.msg);
+	}
+	if (mcp_slots_carried(c, s, load.again ? f : NULL, rc, load.not_run, why.msg))
+		f = NULL;
+	mcp_frame_free(f);
+	return OK;
+}
 
 /* Wait for the outcome; below 0: it did not come. */
 static int await(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 		 struct mcp_slot *got, struct err *e)
 {
-	const struct mcp_progress *progress = ask->call ? ask->call->progress : NULL;
 	int64_t until = clock_mono_ms() + ask->limit->call_ms;
 	int rc;
 
 	for (;;) {
-		struct mcp_asked *q;
+		const struct mcp_carrier *by;
+		struct mcp_frame *f = mcp_slots_claim(c, s, &by);
+		int64_t began;
 
-		if ((rc = wait_fd(s->bell.fd, POLLIN, until, ask->cancel, e)) < 0)
+		rc = f ? carry(c, s, ask, by, f, got, e)
+		       : wait_fd(s->bell.fd, POLLIN, until, ask->cancel, e);
+		if (rc < 0)
 			return rc;
 		bell_hear(&s->bell);
-		while (!look(c, s, got, &q)) {
-			int64_t began = clock_mono_ms();
-
-			if (got->has_progress && progress && progress->fn)
-				progress->fn(progress->arg, got->done, got->total,
-					     str_of(got->message));
-			if (!q)
-				break;
-			rc = serve_question(c, s, ask->call, q, ask->cancel, e);
-			mcp_slots_free_asked(q);
-			if (rc < 0)
-				return rc;
-			until += clock_mono_ms() - began;
-		}
-		if (got->state == DONE)
-			return OK;
+		began = clock_mono_ms();
+		if ((rc = attend(c, s, ask, true, got, e)) != 0)
+			return rc < 0 ? rc : OK;
+		until += clock_mono_ms() - began;
 	}
 }
 
@@ -226,19 +289,20 @@ static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct ask
 		      struct mcp_slot *got, struct err *e)
 {
 	struct mcp_slot *s = NULL;
-	bool queued;
+	bool queued, ring;
 	int rc;
 
 	*got = (struct mcp_slot){ .state = QUEUED };
 	mcp_slots_lock(c);
 	rc = enter(c, f, ask->call && ask->call->on_question, &s, e);
 	queued = rc == OK && s->state == QUEUED;
+	ring = queued && !c->carrier;
 	mcp_slots_unlock(c);
 	if (!queued)
 		mcp_frame_free(f);
 	if (rc < 0)
 		return rc;
-	if (queued)
+	if (ring)
 		bell_ring(&c->bell);
 	rc = await(c, s, ask, got, e);
 	if (rc < 0 && !leave(c, s, reason_text(ask->cancel), got)) {
@@ -264,16 +328,18 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call,
 		 const struct cancel *cancel, struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
-	const struct ask ask = { .call = call, .limit = limit, .cancel = cancel };
+	struct ask ask = {
+		.call = call, .method = "tools/call", .limit = limit, .cancel = cancel
+	};
 	struct mcp_slot got;
-	str params;
 	int rc;
 
 	*result = (struct mcp_result){ .not_sent = true };
-	if ((rc = mcp_frame_params(call, &tmp, &params, e)) < 0 ||
+	if ((rc = mcp_frame_params(call, &tmp, &ask.params, e)) < 0 ||
 	    (rc = cancel_check(cancel, e)) < 0)
 		return rc;
-	rc = ask_server(c, mcp_frame_request(next_id(c), "tools/call", params), &ask, &got, e);
+	rc = ask_server(c, mcp_frame_request(next_id(c), ask.method, ask.params), &ask, &got,
+			e);
 	result->not_sent = got.state == QUEUED || got.not_sent;
 	if (rc < 0)
 		return rc;
@@ -310,15 +376,14 @@ int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
 		      const struct json **result, const struct cancel *cancel, struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
-	const struct ask ask = { .limit = limit, .cancel = cancel };
+	struct ask ask = { .method = request->method, .limit = limit, .cancel = cancel };
 	struct mcp_slot got;
-	str params;
 	int rc;
 
-	if ((rc = mcp_frame_object(request->params, &tmp, &params, e)) < 0 ||
+	if ((rc = mcp_frame_object(request->params, &tmp, &ask.params, e)) < 0 ||
 	    (rc = cancel_check(cancel, e)) < 0)
 		return rc;
-	rc = ask_server(c, mcp_frame_request(next_id(c), request->method, params), &ask, &got,
+	rc = ask_server(c, mcp_frame_request(next_id(c), ask.method, ask.params), &ask, &got,
 			e);
 	if (rc < 0)
 		return rc;

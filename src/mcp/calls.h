@@ -47,6 +47,35 @@ const struct bell *mcp_calls_bell(const struct mcp_calls *c);
  * before fd is closed. */
 void mcp_calls_lend(struct mcp_calls *c, int fd);
 
+/* A request that its caller carries to the server. */
+struct mcp_load {
+	struct mcp_frame *frame; /* to be closed */
+	const char *method;
+	str params; /* JSON object text */
+	const struct mcp_limit *limit;
+	const struct cancel *cancel;
+	/* To be called when bell rings, outside of what must not wait; < 0: give up. */
+	int (*serve)(void *arg, struct err *e);
+	const struct bell *bell;
+	void *arg;
+	/* Out, when it failed: provably nothing was done; it is to be carried once more when
+	 * mcp_calls_carry() says so the next time. */
+	bool not_run, again;
+};
+
+struct mcp_carrier {
+	/* In the caller's thread.  What comes of it has been handed to mcp_calls_answer() and
+	 * its like when this returns OK. */
+	int (*carry)(void *arg, struct mcp_load *load, struct err *e);
+	void *arg;
+};
+
+/* From here on callers carry their requests themselves, NULL: they wait.  carrier stays as long
+ * as the calls do. */
+void mcp_calls_carry(struct mcp_calls *c, const struct mcp_carrier *carrier);
+/* The next frame that is no request, NULL when there is none. */
+struct mcp_frame *mcp_calls_notice(struct mcp_calls *c);
+
 /* The next frame, NULL when there is none; mcp_calls_wrote() once a byte of it has left. */
 struct mcp_frame *mcp_calls_next(struct mcp_calls *c);
 void mcp_calls_wrote(struct mcp_calls *c, int64_t id);
@@ -58,8 +87,8 @@ bool mcp_calls_idle(struct mcp_calls *c); /* no call is open */
 void mcp_calls_answer(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line);
 void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev);
 
-/* The server asks something of whoever made the call it is about, which is the last one that
- * was written and answers questions: taken to be answered in that thread, then line's arena
+/* The server asks something of whoever made the call it is about, which is ev->id, or where that
+ * is not known (0) the last one that was written and answers questions: taken to be answered in that thread, then line's arena
  * is taken over.  False, with *why, where it cannot be: the server is to be refused. */
 bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line,
 			const char **why);

@@ -32,10 +32,10 @@ struct reading {
 struct entry {
 	struct mcp_server_cfg cfg;
 	const struct toml *at;
-	bool disabled, url;
+	bool disabled;
 };
 
-enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, URL, IGNORED, BOX, AUTH, UNUSED };
+enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, IGNORED, BOX, AUTH, UNUSED };
 
 static const struct key {
 	const char *name;
@@ -57,9 +57,6 @@ static const struct key {
 	{ "auth", AUTH, 0 },
 	{ "disabled", OTHER, 0 },
 	{ "enabled", OTHER, 0 },
-	{ "url", URL, 0 },
-	{ "type", IGNORED, 0 },
-	{ "headers", IGNORED, 0 },
 	{ "description", IGNORED, 0 },
 	{ "auth_command", UNUSED, 0 },
 	{ "auth_args", UNUSED, 0 },
@@ -322,6 +319,13 @@ static int read_auth(struct reading *r, struct entry *en, const struct toml *v, 
 	return rc < 0 ? err_wrap(e, rc, "%s", where(r, v, en->cfg.name)) : OK;
 }
 
+static int read_http(struct reading *r, struct entry *en, const struct toml *v, struct err *e)
+{
+	int rc = mcp_http_cfg_read(&en->cfg.http, r->a, v, e);
+
+	return rc < 0 ? err_wrap(e, rc, "%s", where(r, v, en->cfg.name)) : OK;
+}
+
 static const struct key *key_find(str name)
 {
 	for (size_t i = 0; i < COUNT(keys); i++)
@@ -335,6 +339,8 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 	const struct key *k = key_find(v->key);
 	void *field = (char *)&en->cfg + (k ? k->offset : 0);
 
+	if (mcp_http_cfg_has(v->key))
+		return read_http(r, en, v, e);
 	if (!k) {
 		warn(r, arena_fmt(r->a, "%s: unknown key \"%.*s\"", where(r, v, en->cfg.name),
 				  STRF(v->key)));
@@ -354,9 +360,6 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 		return read_time(r, en, v, field, e);
 	case OTHER:
 		return read_other(r, en, v, e);
-	case URL:
-		en->url = true;
-		return OK;
 	case IGNORED:
 		return OK;
 	case BOX:
@@ -378,10 +381,41 @@ static bool is_name(str s)
 	return s.n > 0 && s.n <= NAME_MAX_BYTES;
 }
 
+/* A command or a URL: where there are both, the command is meant unless the transport says
+ * otherwise. */
+static int check_place(struct reading *r, struct entry *en, struct err *e)
+{
+	struct mcp_server_cfg *cfg = &en->cfg;
+	bool far = cfg->http.transport != MCP_TRANSPORT_STDIO &&
+		   (!cfg->command.n || cfg->http.transport != MCP_TRANSPORT_AUTO);
+	int rc;
+
+	if (!(far && cfg->http.url.n) && !cfg->command.n)
+		return err_set(e, E_INVAL, "%s has no command%s", where(r, en->at, cfg->name),
+			       far ? " and no url" : "");
+	if (!(far && cfg->http.url.n)) {
+		if (cfg->http.url.n)
+			warn(r, arena_fmt(r->a, "%s: \"url\" is not used: it has a command",
+					  where(r, en->at, cfg->name)));
+		cfg->http = (struct mcp_http_cfg){ 0 };
+		return OK;
+	}
+	if (cfg->command.n)
+		warn(r, arena_fmt(r->a, "%s: \"command\" is not used: it has a url",
+				  where(r, en->at, cfg->name)));
+	cfg->command = (str){ 0 };
+	if (cfg->box.profile.n)
+		warn(r, arena_fmt(r->a, "%s: \"sandbox\" is not used: it has a url",
+				  where(r, en->at, cfg->name)));
+	rc = mcp_http_cfg_check(&cfg->http, r->a, e);
+	return rc < 0 ? err_wrap(e, rc, "%s", where(r, en->at, cfg->name)) : OK;
+}
+
 /* The whole entry is read: does it hold together, and is it to be run? */
 static int add_server(struct reading *r, struct entry *en, struct err *e)
 {
 	struct mcp_server_cfg *cfg = &en->cfg;
+	int rc;
 
 	if (!cfg->name.n)
 		return err_set(e, E_INVAL, "%s has no name", where(r, en->at, cfg->name));
@@ -394,14 +428,13 @@ static int add_server(struct reading *r, struct entry *en, struct err *e)
 		if (str_eq(r->servers[i].name, cfg->name))
 			return err_set(e, E_INVAL, "%s is there already",
 				       where(r, en->at, cfg->name));
-	if (en->disabled || (en->url && !cfg->command.n)) {
-		warn(r, arena_fmt(r->a, "%s is skipped: %s", where(r, en->at, cfg->name),
-				  en->disabled ? "it is disabled"
-					       : "servers behind a URL are not supported yet"));
+	if (en->disabled) {
+		warn(r, arena_fmt(r->a, "%s is skipped: it is disabled",
+				  where(r, en->at, cfg->name)));
 		return OK;
 	}
-	if (!cfg->command.n)
-		return err_set(e, E_INVAL, "%s has no command", where(r, en->at, cfg->name));
+	if ((rc = check_place(r, en, e)) < 0)
+		return rc;
 	if (r->n == SERVERS_MAX)
 		return err_set(e, E_LIMIT, "%s: more than %d servers",
 			       where(r, en->at, cfg->name), SERVERS_MAX);

@@ -11,9 +11,11 @@
 #include "base/err.h"
 #include "config/config.h"
 #include "mcp/auth_cfg.h"
+#include "mcp/http_cfg.h"
 
 struct mcp_server_cfg {
-	str name, command;
+	str name;
+	str command; /* "": behind http.url */
 	struct str_list args;
 	struct str_list env; /* "K=V" */
 	struct str_list tools, exclude; /* allow by exact name; deny by name or glob */
@@ -22,6 +24,7 @@ struct mcp_server_cfg {
 	int64_t timeout_ms; /* per call; 0: the default */
 	bool trusted;
 	bool inherit_env, has_inherit_env;
+	struct mcp_http_cfg http;
 	struct mcp_auth_cfg auth;
 	struct sandbox_cfg box; /* profile "": as free as the daemon is */
 };

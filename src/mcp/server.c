@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "config/confine.h"
 #include "mcp/client.h"
+#include "mcp/http.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/wait.h"
@@ -51,6 +52,7 @@ static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 	to->box.read = copy_list(a, from->box.read);
 	to->box.write = copy_list(a, from->box.write);
 	to->box.grants = copy_list(a, from->box.grants);
+	mcp_http_cfg_copy(a, &to->http, &from->http);
 	mcp_auth_cfg_copy(a, &to->auth, &from->auth);
 }
 
@@ -89,9 +91,10 @@ bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg
 	       same_list(x->args, y->args) && same_list(x->env, y->env) &&
 	       same_list(x->tools, y->tools) && same_list(x->exclude, y->exclude) &&
 	       str_eq(x->tools_prefix, y->tools_prefix) && str_eq(x->cwd, y->cwd) &&
-	       same_box(&x->box, &y->box) && mcp_auth_cfg_same(&x->auth, &y->auth) &&
-	       x->timeout_ms == y->timeout_ms && x->trusted == y->trusted &&
-	       x->inherit_env == y->inherit_env && x->has_inherit_env == y->has_inherit_env;
+	       same_box(&x->box, &y->box) && mcp_http_cfg_same(&x->http, &y->http) &&
+	       mcp_auth_cfg_same(&x->auth, &y->auth) && x->timeout_ms == y->timeout_ms &&
+	       x->trusted == y->trusted && x->inherit_env == y->inherit_env &&
+	       x->has_inherit_env == y->has_inherit_env;
 }
 
 static void on_tools(void *arg, const struct mcp_peer *peer, struct mcp_listing *listing)
@@ -188,6 +191,13 @@ static void fill_client(struct mcp_server *s)
 	};
 }
 
+static int link_to(struct mcp_server *s, struct err *e)
+{
+	if (s->cfg.http.url.n)
+		return mcp_http_link(&s->link, &s->client, s->opt.config, s->opt.vars, e);
+	return mcp_client_link(&s->link, &s->client, e);
+}
+
 int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, struct err *e)
 {
 	struct arena a = { 0 };
@@ -203,7 +213,7 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	fill_client(s);
 	find_secrets(s);
 	rc = cancel_init(&s->stop, NULL, 0, e);
-	if (rc == OK && (rc = mcp_client_link(&s->link, &s->client, e)) < 0)
+	if (rc == OK && (rc = link_to(s, e)) < 0)
 		cancel_done(&s->stop);
 	if (rc < 0) {
 		a = s->a;

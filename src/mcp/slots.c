@@ -133,6 +133,80 @@ static void finish(struct mcp_slot *s, int rc, bool not_sent, const char *why)
 	bell_ring(&s->bell);
 }
 
+/* The first frame that is of call id. */
+static struct mcp_frame *take_frame(struct mcp_calls *c, int64_t id)
+{
+	struct mcp_frame *prev = NULL, *f = c->first;
+
+	while (f && f->id != id) {
+		prev = f;
+		f = f->next;
+	}
+	if (!f)
+		return NULL;
+	if (prev)
+		prev->next = f->next;
+	else
+		c->first = f->next;
+	if (c->last == f)
+		c->last = prev;
+	f->next = NULL;
+	c->frames--;
+	return f;
+}
+
+struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
+				  const struct mcp_carrier **by)
+{
+	struct mcp_frame *f = NULL;
+
+	mcp_slots_lock(c);
+	*by = c->carrier;
+	if (c->carrier && s->state == QUEUED)
+		f = take_frame(c, s->id);
+	if (f)
+		s->state = WRITTEN;
+	mcp_slots_unlock(c);
+	return f;
+}
+
+struct mcp_frame *mcp_calls_notice(struct mcp_calls *c)
+{
+	struct mcp_frame *f;
+
+	mcp_slots_lock(c);
+	f = take_frame(c, 0);
+	mcp_slots_unlock(c);
+	return f;
+}
+
+bool mcp_slots_carried(struct mcp_calls *c, struct mcp_slot *s, struct mcp_frame *again, int rc,
+		       bool not_run, const char *why)
+{
+	bool waits = false;
+
+	mcp_slots_lock(c);
+	if (s->state == WRITTEN && again && !c->shut) {
+		s->state = QUEUED;
+		mcp_slots_push(c, again);
+		waits = true;
+	} else if (s->state == WRITTEN) {
+		finish(s, rc < 0 ? rc : E_IO, not_run, why);
+	}
+	mcp_slots_unlock(c);
+	return waits;
+}
+
+void mcp_calls_carry(struct mcp_calls *c, const struct mcp_carrier *carrier)
+{
+	mcp_slots_lock(c);
+	c->carrier = carrier;
+	for (size_t i = 0; carrier && i < MCP_SLOTS_MAX; i++)
+		if (c->slots[i].state == QUEUED)
+			bell_ring(&c->slots[i].bell);
+	mcp_slots_unlock(c);
+}
+
 const struct bell *mcp_calls_bell(const struct mcp_calls *c)
 {
 	return &c->bell;
@@ -228,7 +302,7 @@ bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct 
 	mcp_slots_lock(c);
 	for (size_t i = 0; i < MCP_SLOTS_MAX; i++)
 		if (c->slots[i].state == WRITTEN && c->slots[i].answers &&
-		    (!s || c->slots[i].id > s->id))
+		    (ev->id ? c->slots[i].id == ev->id : !s || c->slots[i].id > s->id))
 			s = &c->slots[i];
 	if (s && s->asked_n == MCP_QUESTIONS_MAX) {
 		*why = "too many questions at a time";

@@ -62,6 +62,7 @@ struct mcp_calls {
 	struct mcp_slot slots[MCP_SLOTS_MAX];
 	struct mcp_frame *first, *last;
 	size_t frames;
+	const struct mcp_carrier *carrier; /* callers carry; NULL: they do not */
 	int lent; /* the server's input while its thread writes nothing, else -1 */
 	bool shut;
 	char shut_why[MCP_WHY_MAX];
@@ -73,6 +74,14 @@ void mcp_slots_unlock(struct mcp_calls *c);
 void mcp_slots_push(struct mcp_calls *c, struct mcp_frame *f);
 /* Take the frames out that are of call id; of no call: 0. */
 void mcp_slots_drop(struct mcp_calls *c, int64_t id);
+/* Without the lock: the frame of s, written from here on, when callers carry and it waits. */
+struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
+				  const struct mcp_carrier **by);
+/* The same: what became of it, unless there is an outcome.  again: it waits once more, true when
+ * it was taken over. */
+bool mcp_slots_carried(struct mcp_calls *c, struct mcp_slot *s, struct mcp_frame *again, int rc,
+		       bool not_run, const char *why);
+
 void mcp_slots_free_asked(struct mcp_asked *q);
 
 #endif

@@ -25,9 +25,27 @@ static void show_list(struct buf *b, const char *name, struct str_list l)
 		buf_fmt(b, "  %s: %.*s\n", name, STRF(l.v[i]));
 }
 
+static void show_http(struct buf *b, const struct mcp_http_cfg *h)
+{
+	if (!h->url.n)
+		return;
+	buf_fmt(b, "  url: %.*s\n  transport: %d%s\n", STRF(h->url), h->transport,
+		h->allow_http ? " allow_http" : "");
+	show_list(b, "header", h->headers);
+	show_list(b, "header_env", h->headers_env);
+	show_list(b, "header_file", h->headers_file);
+	if (h->ca.n)
+		buf_fmt(b, "  ca: %.*s\n", STRF(h->ca));
+	if (h->proxy.n)
+		buf_fmt(b, "  proxy: %.*s\n", STRF(h->proxy));
+}
+
 static void show_server(struct buf *b, const struct mcp_server_cfg *s)
 {
-	buf_fmt(b, "server: %.*s\n  command: %.*s\n", STRF(s->name), STRF(s->command));
+	buf_fmt(b, "server: %.*s\n", STRF(s->name));
+	if (s->command.n)
+		buf_fmt(b, "  command: %.*s\n", STRF(s->command));
+	show_http(b, &s->http);
 	show_list(b, "arg", s->args);
 	show_list(b, "env", s->env);
 	show_list(b, "tool", s->tools);
@@ -127,7 +145,7 @@ static void an_error_names_the_file_the_line_and_the_server(void **state)
 		mcp_manifest_load(&m, &a, "tests/cases/manifest/no-command.toml", false, &e),
 		E_INVAL);
 	assert_string_equal(e.msg, "manifest tests/cases/manifest/no-command.toml: line 5: "
-				   "server \"garmin\" has no command");
+				   "server \"garmin\" has no command and no url");
 }
 
 static void more_than_a_hundred_servers_are_refused(void **state)

@@ -1,0 +1,77 @@
+/*
+ * mcp/http_link: what mcp/http, the callers' side, and mcp/http_life, the side of the server's
+ * thread, share.  For these alone.
+ *
+ * Threads  those that say so from any, the others from the server's.
+ */
+#ifndef MCP_HTTP_LINK_H
+#define MCP_HTTP_LINK_H
+
+#include "mcp/calls.h"
+#include "mcp/http_talk.h"
+
+#include <pthread.h>
+
+/* A message that came to a caller and is for the server's thread; owns itself. */
+struct mcp_heard {
+	struct arena a;
+	struct mcp_heard *next;
+	struct mcp_msg m;
+	int64_t call; /* the request for which it came; 0: none */
+};
+
+/* A header of the manifest, with where its value is. */
+struct mcp_http_header {
+	str name;
+	str value; /* resolved; of a file: its path */
+	str missing; /* the variable that is not set; "" none */
+	bool file;
+};
+
+struct mcp_http {
+	struct arena a; /* owns this */
+	const struct mcp_link_opt *opt;
+	struct mcp_calls *calls;
+	struct mcp_carrier carrier;
+	struct http_pool *pool;
+	struct mcp_auth *auth;
+	struct mcp_http_header *headers;
+	size_t headers_n;
+	const str *secrets; /* of opt, and values of headers */
+	size_t secrets_n;
+	pthread_mutex_t lock;
+	/* Under the lock: */
+	struct arena place_arena;
+	struct mcp_place place;
+	const struct http_header *shown; /* what the headers are now */
+	int64_t life; /* counts sessions */
+	int64_t lost; /* the session of that number is lost */
+	struct mcp_heard *heard, **heard_tail;
+	size_t heard_n, heard_bytes;
+};
+
+/* Where callers carry to from now on; copied. */
+void mcp_http_place(struct mcp_http *h, const struct mcp_place *place);
+
+/* A copy of it, and of the headers, in a; any thread.  Its number. */
+int64_t mcp_http_where(struct mcp_http *h, struct arena *a, struct mcp_place *place,
+		       struct mcp_wire *wire);
+
+/* Put a message in for the server's thread, which takes over *line; any thread, does not wait.
+ * Beyond what is kept it is dropped. */
+void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg *m,
+		   int64_t call);
+/* All of them, in order; the taker frees each. */
+struct mcp_heard *mcp_http_heard(struct mcp_http *h);
+
+/* A caller found the session of that number lost; any thread.  And: was the current one? */
+void mcp_http_lose(struct mcp_http *h, int64_t life);
+bool mcp_http_is_lost(struct mcp_http *h);
+
+/* Read the headers of the manifest anew.  E_DENIED: one of them has no value. */
+int mcp_http_headers(struct mcp_http *h, struct err *e) MUSTUSE;
+
+/* mcp/http_life: as run of struct mcp_link. */
+int mcp_http_live(struct mcp_http *h, const struct cancel *stop, struct mcp_ended *out);
+
+#endif

@@ -1,0 +1,203 @@
+"""Servers behind a URL: what works, what is refused in one line, and what never hangs."""
+
+import json
+import re
+import time
+
+import pytest
+
+from fakes.mcp_http import Far, half_open
+from fakes.model import call
+
+
+@pytest.fixture
+def far(gantry, mcp):
+    """far("sse", ...) starts such a server and puts it into the manifest; keys go there, too."""
+    open_ones = []
+
+    def start(*tricks, name="far", **keys):
+        server = Far(*tricks)
+        open_ones.append(server)
+        mcp.servers.append({"name": name, "url": server.url, **keys})
+        mcp.write()
+        return server
+    yield start
+    for server in open_ones:
+        server.close()
+
+
+def use(gantry, text="hi", code=0, **env):
+    return gantry.run("tools", "call", "far__echo", json.dumps({"text": text}), code=code, **env)
+
+
+SHAPES = [[], ["sse"], ["session"], ["sse", "session"], ["sse", "session", "no-get"], ["legacy"], ["stay"], ["progress"]]
+
+
+@pytest.mark.parametrize("tricks", SHAPES, ids="+".join)
+def test_a_server_behind_a_url_is_used(gantry, far, tricks):
+    server = far(*tricks)
+    assert use(gantry, "日本").out == "日本\n"
+    assert len(server.calls) == 1
+    for r in server.requests:
+        if r.verb == "POST":
+            assert r.headers["Content-Type"] == "application/json"
+            assert {"application/json", "text/event-stream"} <= set(re.split(r",\s*", r.headers["Accept"]))
+    if "legacy" not in tricks:
+        call_ = server.of("tools/call")[0]
+        assert call_.headers["MCP-Protocol-Version"] == "2025-06-18"
+        assert call_.headers["Mcp-Session-Id"] == ("s-1" if "session" in tricks else None)
+        assert bool(server.of("DELETE")) == ("session" in tricks)
+
+
+def test_both_forms_of_the_manifest_name_a_url(gantry, far, mcp):
+    server = far("session")
+    for kind in ("http", "streamable-http"):
+        gantry.manifest.write_text(json.dumps({"mcpServers": {
+            "far": {"type": kind, "url": server.url, "headers": {"X-Team": "blue"}}}}))
+        assert use(gantry).out == "hi\n"
+    assert server.requests[-1].headers["X-Team"] == "blue"
+
+
+def test_headers_come_from_variables_and_files_and_are_never_shown(gantry, far, tmp_path):
+    (tmp_path / "key").write_text("file-secret-4711\n")
+    gantry.secrets |= {"file-secret-4711", "env-secret-0815", "in-a-text-2342"}
+    server = far(headers={"Authorization": "Bearer ${FAR_TOKEN}"}, headers_env={"X-Api-Key": "FAR_KEY"},
+                 headers_file={"X-File": str(tmp_path / "key")})
+    assert use(gantry, FAR_TOKEN="in-a-text-2342", FAR_KEY="env-secret-0815").out == "hi\n"
+    for r in server.requests:
+        assert r.headers["Authorization"] == "Bearer in-a-text-2342"
+        assert r.headers["X-Api-Key"] == "env-secret-0815" and r.headers["X-File"] == "file-secret-4711"
+    out = use(gantry, code=1, FAR_TOKEN="in-a-text-2342")
+    assert "FAR_KEY" in out.err and "X-Api-Key" in out.err
+
+
+def test_a_forgotten_session_is_begun_anew_and_the_call_made_once(gantry, far):
+    for tricks in (["session", "forget=1"], ["session", "forget=1", "forget400", "sse"]):
+        server = far(*tricks, name="far")
+        assert use(gantry).out == "hi\n"
+        assert server.begun == 2 and len(server.calls) == 1
+        gantry.mcp.servers.clear()
+
+
+def test_a_stream_that_breaks_off_is_taken_up_behind_its_last_event(gantry, far):
+    server = far("cut", "session")
+    assert use(gantry).out == "hi\n"
+    again = [r for r in server.of("GET") if r.headers["Last-Event-ID"]]
+    assert len(again) == 1 and len(server.calls) == 1
+    assert again[0].headers["Last-Event-ID"] == "e-%d" % server.calls[0]["id"]
+
+
+def test_a_call_whose_stream_stays_cut_is_in_doubt(gantry, far):
+    far("cut-dead")
+    out = use(gantry, code=1, seconds=60)
+    assert "stream" in out.out and "may or may not have had an effect" in out.out
+
+
+@pytest.mark.parametrize("trick", ["busy=1", "down=1"])
+def test_a_server_that_is_busy_is_asked_again_when_it_said(gantry, far, trick):
+    server = far(trick)
+    began = time.monotonic()
+    assert use(gantry).out == "hi\n"
+    assert time.monotonic() - began >= 1 and len(server.of("tools/call")) == 2
+
+
+def test_a_call_that_was_turned_away_for_long_had_no_effect(gantry, far):
+    far("busy=3600")
+    assert "429" in (out := use(gantry, code=1)).out and "it had no effect" in out.out
+
+
+HOSTILE = [("redirect", "other.example", True), ("html", "text/html", False), ("empty", "no answer", False),
+           ("half-json", "", False), ("rubbish", "", False), ("headers", "headers", False),
+           ("huge-event", "over", False), ("huge-json", "over", False), ("silent", "no answer", False),
+           ("drip", "no answer", False)]
+
+
+@pytest.mark.parametrize("how,says,harmless", HOSTILE, ids=[h[0] for h in HOSTILE])
+def test_a_hostile_answer_to_a_call_is_one_line_and_no_hang(gantry, far, how, says, harmless):
+    far(how, timeout=3)
+    out = use(gantry, code=1, GANTRY_MCP_LINE_MAX=str(1 << 20), seconds=40)
+    assert says in out.out and len(out.out.splitlines()) == 1
+    assert ("it had no effect" in out.out) == harmless
+    assert "secret" not in out.out + out.err
+
+
+@pytest.mark.parametrize("how", [h[0] for h in HOSTILE])
+def test_a_hostile_handshake_is_one_line_and_no_hang(gantry, far, how):
+    far("init-" + how)
+    out = gantry.run("tools", "list", code=1, GANTRY_MCP_LINE_MAX=str(1 << 20), GANTRY_MCP_START_TIMEOUT="2s",
+                     seconds=40)
+    assert len(re.findall(r"server far is not ready", out.err)) == 1
+    assert "secret" not in out.err
+
+
+def test_a_server_that_takes_connections_and_is_silent_is_named(gantry, mcp):
+    s = half_open()
+    mcp.servers.append({"name": "far", "url": "http://127.0.0.1:%d/mcp" % s.getsockname()[1]})
+    mcp.write()
+    out = gantry.run("tools", "list", code=1, GANTRY_MCP_START_TIMEOUT="1s", seconds=40)
+    assert "server far is not ready" in out.err
+    s.close()
+
+
+def test_an_endpoint_on_another_host_is_refused(gantry, far):
+    server = far("legacy", "elsewhere")
+    out = gantry.run("tools", "list", code=1, seconds=40)
+    assert "another host" in out.err
+    assert all(r.path == "/mcp" for r in server.requests)
+
+
+def test_plain_http_to_another_machine_is_refused_unless_it_is_allowed(gantry, mcp):
+    mcp.servers.append({"name": "far", "url": "http://mcp.example/mcp"})
+    mcp.write()
+    assert "allow_http" in gantry.run("tools", "list", code=1).err
+    mcp.servers[0]["allow_http"] = True
+    mcp.write()
+    assert "allow_http" not in gantry.run("tools", "list", code=1, GANTRY_MCP_START_TIMEOUT="1s").err
+
+
+def test_a_missing_entry_is_told_by_its_status(gantry, far):
+    far("needs=X-Key:abc")
+    assert "403" in gantry.run("tools", "list", code=1).err or "token" in gantry.procs[-1].err.text
+
+
+def test_a_changed_list_is_heard_on_the_servers_own_stream(gantry, model, far):
+    server = far("list-changed", "session")
+    d = gantry.daemon()
+    server.wait(lambda: len(server.of("tools/list")) == 2, "the second list")
+    model.reply("done")
+    d.send("go")
+    d.out.wait("done", 30)
+    assert {"far__echo", "far__late"} <= set(model.last.tools)
+    d.finish()
+
+
+def test_a_stop_during_a_call_tells_the_server_and_ends_at_once(gantry, model, far):
+    server = far("silent", "session")
+    model.reply(calls=[call("far__echo", text="x")])
+    d = gantry.daemon()
+    d.send("go")
+    server.wait(lambda: server.calls, "the call")
+    d.send("/stop")
+    d.out.wait("stopping", 20)
+    server.wait(lambda: server.of("notifications/cancelled"), "the notice")
+    assert server.of("notifications/cancelled")[0].body["params"]["requestId"] == server.calls[0]["id"]
+    d.finish()
+    assert server.of("DELETE")
+
+
+def test_the_daemon_goes_on_when_the_server_comes_back(gantry, model, far):
+    server = far("session")
+    d = gantry.daemon()
+    model.reply(calls=[call("far__echo", text="one")])
+    model.reply("first")
+    d.send("go")
+    d.out.wait("first", 30)
+    server.sessions.clear()
+    for q in server.streams:
+        q.put(None)
+    model.reply(calls=[call("far__echo", text="two")])
+    model.reply("second")
+    d.send("again")
+    d.out.wait("second", 30)
+    assert model.last.results == ["two"]
+    d.finish()
