@@ -46,17 +46,18 @@ static bool own_file(void *arg, uint64_t dev, uint64_t ino)
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 /* An old yes is none any more. */
-static bool granted(void *arg, str tool, str hash)
+static bool granted(void *arg, str tool, str hash, bool *changed)
 {
 	struct engine *g = arg;
 	struct err e = { 0 };
-	bool found = false;
+	enum grant_found found = GRANT_NONE;
 	int64_t days = g->cfg->policy.grant_days;
 	int64_t since = days ? clock_now_ms() - days * DAY_MS : 0;
 
 	if (store_grant_find(g->store, tool, hash, since, &found, &e) < 0)
 		log_warn("grant.unread", "code=%s", err_word(e.code));
-	return found;
+	*changed = found == GRANT_CHANGED;
+	return found == GRANT_YES;
 }
 
 static int load_manifest(struct mcp_manifest *m, struct arena *a, const struct config *cfg,

@@ -16,6 +16,8 @@ struct mcp_result {
 	str text; /* readable form of all content; never empty */
 	bool failed; /* the tool says so (isError), or the server answered with an error */
 	bool not_sent; /* the request was never written: calling again is safe */
+	/* Structured content that is not what the tool promises: why, for the model; else "". */
+	str mismatch;
 	/* Stateless era: not done; the same call is to be made again with .state as it is here
 	 * and .answers to these questions (there may be none: then at once).  text is empty. */
 	bool needs_input;
@@ -27,6 +29,7 @@ struct mcp_result {
 struct mcp_call {
 	str server, tool; /* the tool by the server's own name for it */
 	str args; /* JSON object text, passed on unchanged; "" and null are {} */
+	str output; /* the host sets it: what its result is to be, a JSON Schema, or "" */
 	const struct mcp_progress *progress; /* may be NULL; called in the caller's thread */
 	/* Initialize era: the server asks.  Called in the caller's thread, and may take as long
 	 * as it likes: the limit of the call stands still meanwhile.  A code below 0 ends the call

@@ -346,6 +346,8 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call,
 	*result = (struct mcp_result){ .failed = got.error };
 	result->text = got.error ? mcp_result_error(a, got.error)
 				 : mcp_result_text(a, got.result, &result->failed);
+	if (!got.error)
+		result->mismatch = mcp_result_mismatch(a, call->output, got.result);
 	arena_free(&got.line);
 	return OK;
 }

@@ -35,8 +35,7 @@ static uint64_t rev_of(const struct mcp_tool *tools, size_t n)
 		const struct mcp_tool *t = &tools[i];
 		char flags[4] = { t->read_only ? 'r' : '-', t->destructive ? 'd' : '-',
 				  t->idempotent ? 'i' : '-', t->trusted ? 't' : '-' };
-		str parts[] = { t->name,        t->server, t->tool,     t->title,
-				t->description, t->schema, { flags, 4 } };
+		str parts[] = { t->name, t->server, t->tool, t->print, { flags, 4 } };
 
 		for (size_t k = 0; k < COUNT(parts); k++)
 			h = mix(h, parts[k]);
@@ -53,6 +52,8 @@ static void copy_tool(struct arena *a, struct mcp_tool *to, const struct mcp_too
 	to->title = arena_dup(a, from->title);
 	to->description = arena_dup(a, from->description);
 	to->schema = arena_dup(a, from->schema);
+	to->print = arena_dup(a, from->print);
+	to->output = S("");
 }
 
 /* The tools that are let through, in the order of server and own name. */

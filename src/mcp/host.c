@@ -528,9 +528,25 @@ static void let_go(struct mcp_host *h, struct mcp_server *s)
 	unlock(h);
 }
 
+/* A tool that does not keep its promise is named once. */
+static void tell_mismatch(struct mcp_host *h, struct mcp_server *s, str tool, str why)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	bool news;
+
+	lock(h);
+	news = mcp_server_first_mismatch(s, tool);
+	unlock(h);
+	if (news)
+		log_warn("mcp.mismatch", "server=%.*s tool=%.*s reason=%.*s",
+			 STRF(s->client.label), STRF(log_q(&a, tool)), STRF(log_q(&a, why)));
+}
+
 int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena *a,
 		  struct mcp_result *result, const struct cancel *c, struct err *e)
 {
+	SCOPED(arena_free) struct arena tmp = { 0 };
+	struct mcp_call with = *call;
 	struct mcp_limit limit;
 	struct mcp_server *s = hold(h, call->server, &limit, e);
 	int rc;
@@ -538,12 +554,17 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
 	*result = (struct mcp_result){ .not_sent = true };
 	if (!s)
 		return E_NOENT;
+	lock(h);
+	with.output = mcp_server_output(s, call->tool, &tmp);
+	unlock(h);
 	if (mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, call->tool))
-		rc = s->link.call(s->link.arg, call, &limit, a, result, c, e);
+		rc = s->link.call(s->link.arg, &with, &limit, a, result, c, e);
 	else
 		rc = err_set(e, E_NOENT,
 			     "the manifest does not publish tool \"%.*s\" of server \"%.*s\"",
 			     STRF(call->tool), STRF(call->server));
+	if (rc == OK && result->mismatch.n)
+		tell_mismatch(h, s, call->tool, result->mismatch);
 	let_go(h, s);
 	return rc;
 }

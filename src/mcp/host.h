@@ -24,6 +24,8 @@ struct mcp_tool {
 	str tool; /* the server's own name for it */
 	str title, description;
 	str schema; /* input schema, JSON object text */
+	str output; /* output schema, the same, "" none; not in catalogues */
+	str print; /* of what the server says of the tool: hex digits that change with it */
 	bool read_only, destructive, idempotent; /* hints; believed only if trusted */
 	bool trusted; /* the manifest says so */
 };

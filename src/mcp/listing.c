@@ -4,9 +4,12 @@
  */
 #include "mcp/listing.h"
 
+#include "text/sha256.h"
+
 #define TOOLS_MAX 4096
 #define BYTES_MAX ((size_t)32 << 20)
 #define NAME_MAX_BYTES 256
+#define PRINT_DIGITS 32
 #define NO_SCHEMA "{\"type\":\"object\",\"properties\":{}}"
 
 void mcp_listing_done(struct mcp_listing *l)
@@ -15,15 +18,31 @@ void mcp_listing_done(struct mcp_listing *l)
 	*l = (struct mcp_listing){ 0 };
 }
 
-static str schema_text(struct arena *a, const struct json *tool)
+static str schema_text(struct arena *a, const struct json *schema, str none)
 {
-	const struct json *schema = json_get(tool, "inputSchema");
 	struct buf b = buf_in(a, BYTES_MAX);
 
 	if (!json_is(schema, JSON_OBJECT))
-		return S(NO_SCHEMA);
+		return none;
 	json_write(&b, schema);
-	return b.full ? S(NO_SCHEMA) : buf_str(&b);
+	return b.full ? none : buf_str(&b);
+}
+
+/* A hash that nobody can find a second text for: what was allowed by somebody is bound to it. */
+static str print_of(struct arena *a, const struct mcp_tool *t)
+{
+	SCOPED(arena_free) struct arena tmp = { 0 };
+	const char flags[] = { t->read_only ? 'r' : '-', t->destructive ? 'd' : '-',
+			       t->idempotent ? 'i' : '-' };
+	const str parts[] = { t->tool,   t->title,  t->description,
+			      t->schema, t->output, { flags, sizeof flags } };
+	struct buf b = buf_in(&tmp, 2 * BYTES_MAX);
+
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		buf_fmt(&b, "%zu:", parts[i].n);
+		buf_add(&b, parts[i]);
+	}
+	return arena_dup(a, str_sub(sha256_hex(&tmp, buf_str(&b)), 0, PRINT_DIGITS));
 }
 
 static void add_tool(struct mcp_listing *l, const struct json *v)
@@ -47,10 +66,12 @@ static void add_tool(struct mcp_listing *l, const struct json *v)
 	t->tool = name;
 	t->title = arena_dup(&l->a, title.n ? title : json_str(hints, "title"));
 	t->description = arena_dup(&l->a, json_str(v, "description"));
-	t->schema = schema_text(&l->a, v);
+	t->schema = schema_text(&l->a, json_get(v, "inputSchema"), S(NO_SCHEMA));
+	t->output = schema_text(&l->a, json_get(v, "outputSchema"), S(""));
 	t->read_only = json_bool(hints, "readOnlyHint", false);
 	t->destructive = !t->read_only && json_bool(hints, "destructiveHint", true);
 	t->idempotent = json_bool(hints, "idempotentHint", false);
+	t->print = print_of(&l->a, t);
 	(void)map_set(&l->seen, &l->a, name, &l->seen);
 }
 
@@ -87,6 +108,10 @@ str mcp_listing_text(const struct mcp_listing *l, struct arena *a)
 			buf_json_member(&b, "description", t->description);
 		buf_json_key(&b, "inputSchema");
 		buf_add(&b, t->schema);
+		if (t->output.n) {
+			buf_json_key(&b, "outputSchema");
+			buf_add(&b, t->output);
+		}
 		buf_fmt(&b,
 			",\"annotations\":{\"readOnlyHint\":%s,\"destructiveHint\":%s,"
 			"\"idempotentHint\":%s}}",

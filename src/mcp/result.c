@@ -5,6 +5,7 @@
 #include "mcp/result.h"
 
 #include "base/utf.h"
+#include "text/schema.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
 #define LABEL_MAX 300
@@ -263,6 +264,24 @@ str mcp_result_text(struct arena *a, const struct json *result, bool *failed)
 		buf_add(&b, *failed ? S("the tool gave no reason")
 				    : S("(the tool returned no content)"));
 	return utf_repair(a, buf_str(&b));
+}
+
+str mcp_result_mismatch(struct arena *a, str schema, const struct json *result)
+{
+	SCOPED(arena_free) struct arena tmp = { 0 };
+	static const struct schema_opt opt = { .name = "structuredContent" };
+	const struct json *data = json_get(result, "structuredContent");
+	struct json *wanted;
+	struct err e = { 0 };
+
+	if (!schema.n || json_bool(result, "isError", false) ||
+	    json_read(&wanted, &tmp, schema, NULL) < 0)
+		return S("");
+	if (!data)
+		return S("structuredContent is missing");
+	if (schema_check_as(&opt, wanted, data, &tmp, &e) != E_INVAL)
+		return S("");
+	return label(a, utf_repair(&tmp, str_of(e.msg)));
 }
 
 str mcp_result_reason(const struct json *error)

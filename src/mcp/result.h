@@ -12,6 +12,10 @@
 /* The result of tools/call; *failed: the tool says that it failed. */
 str mcp_result_text(struct arena *a, const struct json *result, bool *failed);
 
+/* What is wrong with the structured content of a result, in one line, when the tool promised it
+ * with an output schema; "" nothing, nor where that schema is "" or makes no sense. */
+str mcp_result_mismatch(struct arena *a, str schema, const struct json *result);
+
 /* Why an answer says that it failed: the message of its error, or the error itself when that
  * is only text; empty when there is no reason. */
 str mcp_result_reason(const struct json *error);

@@ -85,6 +85,30 @@ static bool same_box(const struct sandbox_cfg *x, const struct sandbox_cfg *y)
 	       same_list(x->write, y->write) && same_list(x->grants, y->grants);
 }
 
+str mcp_server_output(const struct mcp_server *s, str tool, struct arena *a)
+{
+	const struct mcp_listing *l = &s->known.listing;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (str_eq(l->tools[i].tool, tool))
+			return arena_dup(a, l->tools[i].output);
+	return S("");
+}
+
+bool mcp_server_first_mismatch(struct mcp_server *s, str tool)
+{
+	struct mcp_known *k = &s->known;
+	uint64_t hash = str_hash(STR_HASH, tool);
+
+	for (size_t i = 0; i < k->told_n; i++)
+		if (k->told[i] == hash)
+			return false;
+	if (k->told_n == COUNT(k->told))
+		return false;
+	k->told[k->told_n++] = hash;
+	return true;
+}
+
 bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y)
 {
 	return str_eq(x->name, y->name) && str_eq(x->command, y->command) &&

@@ -46,6 +46,8 @@ struct mcp_known {
 	struct mcp_caps caps;
 	const char *revision;
 	size_t users; /* calls in progress */
+	uint64_t told[16]; /* tools whose results are not what they promise, by hash */
+	size_t told_n;
 };
 
 struct mcp_server {
@@ -71,6 +73,11 @@ int mcp_server_start(struct mcp_server *s, struct err *e) MUSTUSE;
 void mcp_server_ask_stop(struct mcp_server *s);
 void mcp_server_join(struct mcp_server *s);
 void mcp_server_free(struct mcp_server *s);
+
+/* Of .known, under the host's lock: the output schema of a tool, in a, "" none; and is this the
+ * first result of the tool that is not what that says?  False too when there were many tools. */
+str mcp_server_output(const struct mcp_server *s, str tool, struct arena *a);
+bool mcp_server_first_mismatch(struct mcp_server *s, str tool);
 
 bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y);
 

@@ -134,9 +134,17 @@ static int ready_turn(struct tx *tx, str turn_id, struct err *e)
 		      DB_ARGS(db_text(turn_id), db_i64(clock_now_ms())), NULL, e);
 }
 
+/* In place of one for the same call of the tool as it was. */
 static int add_grant(struct tx *tx, const struct approval *p,
 		     const struct approval_press *press, struct err *e)
 {
+	int rc = db_run(tx_db(tx),
+			"DELETE FROM approval_grants WHERE tool = ?1 AND hash <> ?2 AND "
+			"substr(hash, 1, 64) = substr(?2, 1, 64)",
+			DB_ARGS(db_text(p->tool), db_text(p->hash)), NULL, e);
+
+	if (rc < 0)
+		return rc;
 	return db_run(tx_db(tx),
 		      "INSERT INTO approval_grants (tool, hash, command, granted_by, "
 		      "created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",

@@ -74,8 +74,8 @@ int store_grant_list(struct store *s, struct arena *a, struct grant **out, size_
 	return rc;
 }
 
-int store_grant_find(struct store *s, str tool, str hash, int64_t since_ms, bool *found,
-		     struct err *e)
+int store_grant_find(struct store *s, str tool, str hash, int64_t since_ms,
+		     enum grant_found *found, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
@@ -83,10 +83,11 @@ int store_grant_find(struct store *s, str tool, str hash, int64_t since_ms, bool
 
 	if (rc == OK)
 		rc = db_number(r.db,
-			       "SELECT count(*) FROM approval_grants WHERE tool = ?1 "
-			       "AND hash = ?2 AND created_at_ms >= ?3",
+			       "SELECT coalesce(max(1 + (hash = ?2)), 0) FROM approval_grants "
+			       "WHERE tool = ?1 AND substr(hash, 1, 64) = substr(?2, 1, 64) "
+			       "AND created_at_ms >= ?3",
 			       DB_ARGS(db_text(tool), db_text(hash), db_i64(since_ms)), &n, e);
-	*found = rc == OK && n > 0;
+	*found = rc < 0 || n == 0 ? GRANT_NONE : n == 1 ? GRANT_CHANGED : GRANT_YES;
 	return rc;
 }
 

@@ -61,10 +61,20 @@ void tools_explain(const struct tools *t, const struct tool_spec *spec, struct c
 		   struct arena *a)
 {
 	struct policy_decision d;
+	bool changed = false;
 
 	tools_judge(t, spec, call, a, &d);
 	call->reason = d.reason;
-	call->classify = d.verdict == VERDICT_ASK && d.classify && !holds_secret(t, call, a);
+	if (t->opt.granted && spec->print.n)
+		(void)t->opt.granted(t->opt.granted_arg, call->name,
+				     tools_hash(t, spec, call, a), &changed);
+	if (changed)
+		call->reason = arena_fmt(a,
+					 "%.*s; it was allowed for good, but its server "
+					 "describes the tool in another way since",
+					 STRF(call->reason));
+	call->classify =
+		d.verdict == VERDICT_ASK && d.classify && !changed && !holds_secret(t, call, a);
 }
 
 bool tools_question(const struct tools *t, const struct tool_spec *spec, struct call *call,
@@ -128,7 +138,8 @@ str tools_hash(const struct tools *t, const struct tool_spec *spec, const struct
 		buf_fmt(&b, "%zu:", parts[i].n);
 		buf_add(&b, parts[i]);
 	}
-	return sha256_hex(a, buf_str(&b));
+	str hash = sha256_hex(a, buf_str(&b));
+	return spec->print.n ? arena_fmt(a, "%.*s-%.*s", STRF(hash), STRF(spec->print)) : hash;
 }
 
 void tools_refuse(struct call *call, bool expired, str decider, struct arena *a)

@@ -100,6 +100,7 @@ static const struct tool_spec *decide(const struct tools *t, const struct tool_s
 				      struct call *call, struct arena *a)
 {
 	struct policy_decision d;
+	bool changed = false;
 
 	tools_judge(t, spec, call, a, &d);
 	call->rule = d.rule;
@@ -113,7 +114,7 @@ static const struct tool_spec *decide(const struct tools *t, const struct tool_s
 	if (d.verdict == VERDICT_ALLOW) {
 		call->decision = S("allow");
 	} else if (t->opt.granted && t->opt.granted(t->opt.granted_arg, call->name,
-						    tools_hash(t, spec, call, a))) {
+						    tools_hash(t, spec, call, a), &changed)) {
 		call->decision = S("granted");
 		call->decider = S("grant");
 	} else {

@@ -22,6 +22,7 @@ static void list(const struct tool_source *self, struct arena *a,
 			.title = t->title,
 			.description = t->description,
 			.schema = t->schema,
+			.print = t->print,
 			.server = t->server,
 			.tool = t->tool,
 			.destructive = t->destructive || !t->trusted,
@@ -170,7 +171,11 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 			return rc;
 	}
 	*out = (struct tool_result){
-		.text = r.text,
+		.text = r.mismatch.n ? arena_fmt(a,
+						 "%.*s\n[the result is not what the tool's "
+						 "output schema promises: %.*s]",
+						 STRF(r.text), STRF(r.mismatch))
+				     : r.text,
 		.failed = r.failed,
 		/* A server that is not there was told nothing. */
 		.not_run = r.not_sent || rc == E_NOENT,

@@ -40,8 +40,9 @@ struct tools_opt {
 	void *own_arg;
 	str own_path; /* of the database: nothing is created at its name or with a suffix */
 	const struct tool_source *mcp; /* NULL none */
-	/* Was "always" answered for exactly this?  NULL: never. */
-	bool (*granted)(void *arg, str tool, str hash);
+	/* Was "always" answered for exactly this?  NULL: never.  *changed: it was for this call,
+	 * but of the tool as it was then. */
+	bool (*granted)(void *arg, str tool, str hash, bool *changed);
 	void *granted_arg;
 	const str *secrets; /* redacted from what is shown to an approver */
 	size_t secrets_n;
@@ -104,7 +105,8 @@ bool tools_question(const struct tools *t, const struct tool_spec *spec, struct 
 		    size_t max, struct arena *a, struct approval_ask *ask);
 
 /* What an answer is bound to: a hash over tool, arguments and the directory it
- * works in: of a command line where commands start, else the workspace. */
+ * works in: of a command line where commands start, else the workspace; for a server's tool
+ * with "-" and the print of the tool as the server describes it now behind it. */
 str tools_hash(const struct tools *t, const struct tool_spec *spec, const struct call *call,
 	       struct arena *a);
 

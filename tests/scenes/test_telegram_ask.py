@@ -180,6 +180,26 @@ def test_always_is_exactly_this_and_survives(bot, model, mcp, asked):
     bot.wait_text("^finished$", n=2)
 
 
+def test_a_tool_that_its_server_describes_anew_is_asked_about_again(bot, model, mcp, asked):
+    prompt = asked(label="same")
+    label, _ = prompt.buttons[2]
+    bot.press(prompt, label)
+    bot.wait_text("^finished$")
+    bot.stop_gantry(asked.proc)
+    mcp.servers.clear()
+    mcp.add("srv", "describe= And sends the ledger to somebody.", tools=["count"])
+    again = asked(label="same")
+    assert "allowed for good" in again.text and "in another way" in again.text
+    assert mcp.ledger_lines() == ["same"]
+    bot.press(again, again.buttons[2][0])
+    bot.wait_text("^finished$", n=2)
+    model.reply(calls=[call("srv__count", label="same")])
+    model.reply("no question")
+    bot.say("again")
+    bot.wait_text("no question")
+    assert mcp.ledger_lines() == ["same"] * 3
+
+
 def test_a_parked_turn_keeps_no_slot(bot, model, mcp, gantry, asked):
     bot.configure(ASK + "\ngateway: {max_turns: 1}", telegram="allow_from: [111, 222]")
     bot.user(222)

@@ -136,12 +136,12 @@ static void always_keeps_a_grant(void **state)
 {
 	struct world *w = *state;
 	char id[ID_LONG_LEN + 1];
-	bool found = false;
+	enum grant_found found = GRANT_NONE;
 
 	ask(w, id);
 	assert_true(press(w, -5, 7, "al", id).decided);
 	ok(w, store_grant_find(w->s, S("tool"), S("h"), 0, &found, &w->e));
-	assert_true(found);
+	assert_int_equal(found, GRANT_YES);
 }
 
 int main(void)

@@ -66,6 +66,42 @@ static void a_listing_survives_being_kept_as_text(void **state)
 	assert_true(again.tools[0].read_only && !again.tools[1].destructive);
 }
 
+static void a_print_changes_with_all_that_is_said_of_a_tool_and_with_nothing_else(void **state)
+{
+	static const char *const rows[] = {
+		"{\"tools\":[{\"name\":\"t\",\"description\":\"d\",\"inputSchema\":{\"a\":1}}]"
+		"}",
+		"{\"tools\":[{\"name\":\"u\",\"description\":\"d\",\"inputSchema\":{\"a\":1}}]"
+		"}",
+		"{\"tools\":[{\"name\":\"t\",\"description\":\"e\",\"inputSchema\":{\"a\":1}}]"
+		"}",
+		"{\"tools\":[{\"name\":\"t\",\"description\":\"d\",\"inputSchema\":{\"a\":2}}]"
+		"}",
+		"{\"tools\":[{\"name\":\"t\",\"description\":\"d\",\"inputSchema\":{\"a\":1},"
+		"\"outputSchema\":{}}]}",
+		"{\"tools\":[{\"name\":\"t\",\"title\":\"T\",\"description\":\"d\","
+		"\"inputSchema\":"
+		"{\"a\":1}}]}",
+		"{\"tools\":[{\"name\":\"t\",\"description\":\"d\",\"inputSchema\":{\"a\":1},"
+		"\"annotations\":{\"readOnlyHint\":true}}]}",
+	};
+	SCOPED(arena_free) struct arena a = { 0 };
+	str prints[COUNT(rows)];
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(mcp_listing_done) struct mcp_listing l;
+		SCOPED(mcp_listing_done) struct mcp_listing kept;
+		read_list(&l, rows[i]);
+		read_list(&kept, mcp_listing_text(&l, &a).p);
+		assert_true(str_eq(l.tools[0].print, kept.tools[0].print));
+		assert_true(str_eq(l.tools[0].output, kept.tools[0].output));
+		assert_int_equal(l.tools[0].print.n, 32);
+		prints[i] = arena_dup(&a, l.tools[0].print);
+		for (size_t k = 0; k < i; k++)
+			assert_false(str_eq(prints[k], prints[i]));
+	}
+}
+
 static void the_catalogue_is_filtered_sorted_and_has_a_revision_of_its_content(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -118,6 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_left_out_gets_its_default),
 		cmocka_unit_test(a_listing_survives_being_kept_as_text),
+		cmocka_unit_test(
+			a_print_changes_with_all_that_is_said_of_a_tool_and_with_nothing_else),
 		cmocka_unit_test(
 			the_catalogue_is_filtered_sorted_and_has_a_revision_of_its_content),
 		cmocka_unit_test(no_server_is_an_empty_catalogue),

@@ -61,6 +61,36 @@ static void each_answer_is_read_as_the_text_beside_it(void **state)
 	assert_true(cases >= 30);
 }
 
+static void structured_content_is_held_to_what_was_promised(void **state)
+{
+	static const char schema[] =
+		"{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{"
+		"\"n\":{\"type\":\"integer\"}}}";
+	static const struct {
+		const char *schema, *result, *why;
+	} rows[] = {
+		{ schema, "{\"content\":[],\"structuredContent\":{\"n\":1}}", "" },
+		{ schema, "{\"content\":[],\"structuredContent\":{\"n\":\"1\"}}",
+		  "structuredContent.n: must be an integer, not a string" },
+		{ schema, "{\"content\":[],\"structuredContent\":{}}",
+		  "structuredContent: n is missing" },
+		{ schema, "{\"content\":[]}", "structuredContent is missing" },
+		{ schema, "{\"content\":[],\"isError\":true}", "" },
+		{ "", "{\"content\":[]}", "" },
+		{ "{", "{\"content\":[],\"structuredContent\":3}", "" },
+		{ "{\"$ref\":\"#\"}", "{\"content\":[],\"structuredContent\":{}}", "" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct json *v;
+		assert_int_equal(json_read(&v, &a, str_of(rows[i].result), NULL), OK);
+		str why = mcp_result_mismatch(&a, str_of(rows[i].schema), v);
+		if (!str_eq(why, str_of(rows[i].why)))
+			fail_msg("row %zu: %.*s", i, STRF(why));
+	}
+}
+
 static void a_big_object_is_compared_in_reasonable_time(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -91,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_answer_is_read_as_the_text_beside_it),
+		cmocka_unit_test(structured_content_is_held_to_what_was_promised),
 		cmocka_unit_test(a_big_object_is_compared_in_reasonable_time),
 	};
 

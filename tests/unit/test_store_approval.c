@@ -344,7 +344,7 @@ static void always_is_a_grant_for_exactly_this(void **state)
 	struct tx tx = world_begin(w);
 	enum approval_end end;
 	struct approval p;
-	bool found;
+	enum grant_found found;
 
 	struct approval_press press = { str_of(q.id[0]), true, true, S("ada"), clock_now_ms() };
 
@@ -352,11 +352,43 @@ static void always_is_a_grant_for_exactly_this(void **state)
 	world_commit(w, &tx);
 	assert_text(p.decided_by, "ada");
 	ok(w, store_grant_find(w->s, S("gmail__send"), S("h"), 0, &found, &w->e));
-	assert_true(found);
+	assert_int_equal(found, GRANT_YES);
 	ok(w, store_grant_find(w->s, S("gmail__send"), S("h2"), 0, &found, &w->e));
-	assert_false(found);
+	assert_int_equal(found, GRANT_NONE);
 	ok(w, store_grant_find(w->s, S("gmail__list"), S("h"), 0, &found, &w->e));
-	assert_false(found);
+	assert_int_equal(found, GRANT_NONE);
+}
+
+static void a_grant_is_of_the_tool_as_it_was_described(void **state)
+{
+	struct world *w = *state;
+	struct asked q = asked(w);
+	str digits = S("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+	str one = arena_cat(&w->a, digits, S("-one")),
+	    two = arena_cat(&w->a, digits, S("-two"));
+	enum grant_found found;
+
+	world_sql(w, "UPDATE approvals SET hash = "
+		     "'0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef-' "
+		     "|| iif(rowid = (SELECT min(rowid) FROM approvals), 'one', 'two')");
+	for (int i = 0; i < 2; i++) {
+		struct tx tx = world_begin(w);
+		struct approval_press press = { str_of(q.id[i]), true, true, S("ada"),
+						clock_now_ms() };
+		enum approval_end end;
+		struct approval p;
+		ok(w, store_approval_decide(&tx, &press, &w->a, &p, &end, &w->e));
+		world_commit(w, &tx);
+		ok(w, store_grant_find(w->s, S("gmail__send"), one, 0, &found, &w->e));
+		assert_int_equal(found, i ? GRANT_CHANGED : GRANT_YES);
+		ok(w, store_grant_find(w->s, S("gmail__send"), two, 0, &found, &w->e));
+		assert_int_equal(found, i ? GRANT_YES : GRANT_CHANGED);
+		ok(w, store_grant_find(w->s, S("gmail__send"), digits, 0, &found, &w->e));
+		assert_int_equal(found, GRANT_CHANGED);
+		ok(w, store_grant_find(w->s, S("gmail__send"), S("0"), 0, &found, &w->e));
+		assert_int_equal(found, GRANT_NONE);
+	}
+	assert_int_equal(1, world_i64(w, "SELECT count(*) FROM approval_grants"));
 }
 
 static void a_grant_is_listed_grows_old_and_can_be_taken_back(void **state)
@@ -369,15 +401,15 @@ static void a_grant_is_listed_grows_old_and_can_be_taken_back(void **state)
 	enum approval_end end;
 	struct approval p;
 	struct grant *v;
-	bool found;
+	enum grant_found found;
 	size_t n;
 
 	ok(w, store_approval_decide(&tx, &press, &w->a, &p, &end, &w->e));
 	world_commit(w, &tx);
 	ok(w, store_grant_find(w->s, p.tool, p.hash, now, &found, &w->e));
-	assert_true(found);
+	assert_int_equal(found, GRANT_YES);
 	ok(w, store_grant_find(w->s, p.tool, p.hash, now + 1, &found, &w->e));
-	assert_false(found);
+	assert_int_equal(found, GRANT_NONE);
 	ok(w, store_grant_list(w->s, &w->a, &v, &n, &w->e));
 	assert_int_equal(n, 1);
 	assert_text(v[0].tool, "gmail__send");
@@ -426,6 +458,7 @@ int main(void)
 		T(after_a_restart_a_question_is_posted_once_more),
 		T(a_question_that_never_went_out_is_not_posted_twice),
 		T(always_is_a_grant_for_exactly_this),
+		T(a_grant_is_of_the_tool_as_it_was_described),
 		T(a_grant_is_listed_grows_old_and_can_be_taken_back),
 		T(an_id_that_means_several_grants_takes_none_back),
 	};

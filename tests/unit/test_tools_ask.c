@@ -25,8 +25,11 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 	return err_set(e, E_INVAL, "not here");
 }
 
-static bool granted(void *arg, str tool, str hash)
+static bool granted(void *arg, str tool, str hash, bool *changed)
 {
+	const str *was = arg;
+
+	*changed = str_eq(str_sub(hash, 0, 64), str_sub(*was, 0, 64)) && !str_eq(hash, *was);
 	return str_eq(tool, S("mail__send")) && str_eq(hash, *(const str *)arg);
 }
 
@@ -171,6 +174,33 @@ static void what_was_granted_is_asked_no_more(void **state)
 	}
 }
 
+static void a_tool_that_was_described_anew_is_asked_about_again_and_says_so(void **state)
+{
+	static const char *const prints[] = { "aa", "bb" };
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct tool_spec spec = { .name = S("mail__send"), .source = &source };
+	const struct toolset set = { .v = &spec, .n = 1 };
+	struct tools *plain = open_tools(VERDICT_ASK, NULL, "/tmp");
+	struct call same = { .name = spec.name, .args = S("{\"to\":1}") };
+	spec.print = str_of(prints[0]);
+	str hash = tools_hash(plain, &spec, &same, &a);
+	tools_close(plain);
+	struct tools *t = open_tools(VERDICT_ASK, &hash, "/tmp");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(prints); i++) {
+		struct call c = { .requested = spec.name, .args = same.args };
+		struct approval_ask ask;
+		spec.print = str_of(prints[i]);
+		(void)tools_admit(t, &set, &c, &a);
+		assert_int_equal(c.state, i ? CALL_PLANNED : CALL_RUNNING);
+		assert_true(tools_question(t, &spec, &c, 1000, &a, &ask));
+		assert_int_equal(str_has(ask.reason, S("describes the tool in another way")),
+				 i);
+	}
+	tools_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +210,8 @@ int main(void)
 			an_answer_is_bound_to_the_tool_and_to_where_its_arguments_begin),
 		cmocka_unit_test(a_command_is_shown_alone_only_where_that_is_all_of_it),
 		cmocka_unit_test(what_was_granted_is_asked_no_more),
+		cmocka_unit_test(
+			a_tool_that_was_described_anew_is_asked_about_again_and_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     env {}               the environment of this process, K=V a line
     fail {text}          a result with isError        rpc_error {}      a JSON-RPC error object
     image, audio, resource, resource_link, structured, structured_only, mixed, empty {}
+    structured_wrong, structured_missing {}          not what their output schema says
     big {n, char}        n characters                 roots {}          asks the client for its roots
     progress {}          three progress notices, then the result
     log {text}           a log notification, then the result
@@ -47,6 +48,7 @@ Tricks (--do), each for itself or together:
     grandchild-setsid    starts a sleeping child in a session of its own, that ignores SIGTERM and holds stdout
     no-ping              does not answer ping
     slow-init=FILE       answers initialize only when FILE exists
+    describe=TEXT        what every tool's description ends with
 
 The log has one JSON object a line: {"t": monotonic, "dir": "in"|"out"|"event", "raw": text}.
 """
@@ -82,6 +84,8 @@ TOOLS = {
     "resource_link": ("A link.", schema()),
     "structured": ("Text and data.", schema()),
     "structured_only": ("Data only.", schema()),
+    "structured_wrong": ("Data of another kind.", schema()),
+    "structured_missing": ("No data.", schema()),
     "mixed": ("Several parts.", schema()),
     "empty": ("No content.", schema()),
     "big": ("Much text.", schema("n", n={"type": "integer"}, char=STR)),
@@ -219,7 +223,7 @@ class Server:
         out = []
         for name in self.tools[start:start + size]:
             doc, sch = TOOLS.get(name, ("Returns its text.", schema(text=STR)))
-            tool = {"name": name, "description": doc, "inputSchema": sch}
+            tool = {"name": name, "description": doc + self.do.get("describe", ""), "inputSchema": sch}
             if name in ANNOTATIONS and self.revision >= "2025-03-26":
                 tool["annotations"] = ANNOTATIONS[name]
             if name.startswith("structured") and self.revision >= "2025-06-18":
@@ -304,6 +308,12 @@ class Server:
 
     def tool_structured_only(self, args, msg):
         return {"content": [], "structuredContent": {"total": 36}}
+
+    def tool_structured_wrong(self, args, msg):
+        return text("36 or so", structuredContent={"total": "36"})
+
+    def tool_structured_missing(self, args, msg):
+        return text("36 or so")
 
     def tool_mixed(self, args, msg):
         return {"content": [{"type": "text", "text": "before"},
