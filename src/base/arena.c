@@ -1,19 +1,20 @@
 /*
- * The arena.  Chunks in a list, from 4 KiB on each as large as all before it, up to 64 KiB (a
- * larger request gets its own): most arenas hold little, and every byte of a chunk is zeroed.
- * No free and no realloc, but for the extension of the last block, which is what makes
- * growing buffers cheap.
+ * The arena.  Chunks in a list, of 4, 16 and then 64 KiB (a larger request gets its own): most
+ * arenas hold little, and every byte of a chunk is zeroed.  No free and no realloc, but for the
+ * extension of the last block, which is what makes growing buffers cheap.
+ *
+ * A turn is some twenty arenas, one after the other.  A few chunks that are free are kept for the
+ * next one, since a C library that gives each back to the system at once (musl's) would map and
+ * unmap them all the time.
  */
 #include "base/arena.h"
 
 #include <stdarg.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHUNK_FIRST 4096
-#define CHUNK_SIZE 65536
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -27,15 +28,19 @@ static NORETURN void die(const char *why)
 	abort();
 }
 
-static struct arena_chunk *chunk_new(struct arena *a, size_t size)
+static void chunk_push(struct arena *a, struct arena_chunk *c)
+{
+	c->next = a->head;
+	a->head = c;
+}
+
+static struct arena_chunk *chunk_make(size_t size)
 {
 	struct arena_chunk *c = calloc(1, sizeof *c + size);
 
 	if (!c)
 		die("no memory for a chunk");
 	c->size = size;
-	c->next = a->head;
-	a->head = c;
 	return c;
 }
 
@@ -46,8 +51,9 @@ void *arena_alloc(struct arena *a, size_t size, size_t n)
 	if (n && size > SIZE_MAX / 4 / n)
 		die("size overflow");
 	size_t want = size * n;
-	struct arena_chunk *c = chunk_new(a, want ? want : 1);
+	struct arena_chunk *c = chunk_make(want ? want : 1);
 
+	chunk_push(a, c);
 	c->used = want;
 	a->used += want;
 	return c->data;
@@ -62,7 +68,59 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t new_size)
 	return q;
 }
 
+static void chunk_drop(struct arena_chunk *c)
+{
+	free(c);
+}
+
+void arena_trim(void)
+{
+}
+
 #else
+
+/* The sizes of chunks, and places for free ones of each. */
+static const struct kind {
+	size_t size, from, to;
+} kinds[] = { { 4096, 0, 4 }, { 16384, 4, 7 }, { 65536, 7, 8 } };
+static _Atomic(struct arena_chunk *) spare[8];
+
+/* The size of the next chunk of an arena that holds so much. */
+static const struct kind *kind_for(size_t used)
+{
+	return used < kinds[0].size ? &kinds[0] : used < kinds[1].size ? &kinds[1] : &kinds[2];
+}
+
+static struct arena_chunk *chunk_take(const struct kind *k)
+{
+	struct arena_chunk *c = NULL;
+
+	for (size_t i = k->from; i < k->to && !c; i++)
+		c = atomic_exchange(&spare[i], NULL);
+	return c ? c : chunk_make(k->size);
+}
+
+/* Keep it, zeroed, or free it. */
+static void chunk_drop(struct arena_chunk *c)
+{
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		if (c->size != kinds[k].size)
+			continue;
+		memset(c->data, 0, c->used);
+		c->used = 0;
+		/* What was there moves on, and only what finds no place is freed. */
+		for (size_t i = kinds[k].from; i < kinds[k].to && c; i++)
+			c = atomic_exchange(&spare[i], c);
+		break;
+	}
+	free(c);
+}
+
+void arena_trim(void)
+{
+	for (size_t i = 0; i < sizeof spare / sizeof *spare; i++)
+		free(atomic_exchange(&spare[i], NULL));
+}
 
 #define ALIGN alignof(max_align_t)
 
@@ -81,9 +139,9 @@ void *arena_alloc(struct arena *a, size_t size, size_t n)
 	struct arena_chunk *c = a->head;
 
 	if (!c || c->size - c->used < want) {
-		size_t room = a->used > CHUNK_FIRST ? a->used : CHUNK_FIRST;
-		room = room < CHUNK_SIZE ? room : CHUNK_SIZE;
-		c = chunk_new(a, want > room ? want : room);
+		const struct kind *k = kind_for(a->used + want);
+		c = want > k->size ? chunk_make(want) : chunk_take(k);
+		chunk_push(a, c);
 	}
 	void *p = c->data + c->used;
 	c->used += want;
@@ -167,7 +225,7 @@ void arena_free(struct arena *a)
 	while (a->head) {
 		struct arena_chunk *c = a->head;
 		a->head = c->next;
-		free(c);
+		chunk_drop(c);
 	}
 	a->used = 0;
 }

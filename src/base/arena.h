@@ -11,6 +11,7 @@
  * AddressSanitizer sees an overrun of one byte.
  *
  * Threads  an arena is used by one thread at a time.
+ * Owns     with all arenas together at most 128 KiB of free chunks, kept for the next arenas.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -41,6 +42,9 @@ str arena_lower(struct arena *a, str s); /* ASCII letters only */
 
 /* Free everything; the arena can be used again. */
 void arena_free(struct arena *a);
+
+/* Give the chunks that are kept back to the C library.  Any thread. */
+void arena_trim(void);
 
 #define NEW(a, type) ((type *)arena_alloc((a), sizeof(type), 1))
 #define NEWN(a, type, n) ((type *)arena_alloc((a), sizeof(type), (n)))

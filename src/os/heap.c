@@ -6,6 +6,8 @@
  */
 #include "os/heap.h"
 
+#include "base/arena.h"
+
 #include <link.h>
 #include <stdint.h>
 #include <stdlib.h> /* tells whether this is glibc */
@@ -49,6 +51,7 @@ static int forget(struct dl_phdr_info *info, size_t size, void *arg)
 
 void heap_trim(void)
 {
+	arena_trim();
 	(void)dl_iterate_phdr(forget, NULL);
 #ifdef __GLIBC__
 	(void)malloc_trim(0);

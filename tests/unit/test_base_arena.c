@@ -87,6 +87,31 @@ static void growing_keeps_the_content_and_zeroes_the_rest(void **state)
 	}
 }
 
+/* Chunks of one arena serve the next ones. */
+static void nothing_of_one_arena_is_seen_in_the_next(void **state)
+{
+	static const size_t sizes[] = { 100, 4000, 5000, 16000, 30000, 65536, 70000 };
+
+	for (int round = 0; round < 4; round++) {
+		struct arena v[12] = { 0 };
+		for (size_t i = 0; i < COUNT(v); i++) {
+			for (size_t k = 0; k < COUNT(sizes); k++) {
+				unsigned char *p = arena_alloc(&v[i], 1, sizes[k]);
+				for (size_t at = 0; at < sizes[k]; at++)
+					if (p[at])
+						fail_msg("byte %zu of %zu", at, sizes[k]);
+				memset(p, 0xff, sizes[k]);
+			}
+		}
+		for (size_t i = 0; i < COUNT(v); i++)
+			arena_free(&v[i]);
+		if (round == 1)
+			arena_trim();
+	}
+	arena_trim();
+	(void)state;
+}
+
 static void a_block_that_is_not_the_last_moves_when_it_grows(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -170,6 +195,7 @@ int main(void)
 		cmocka_unit_test(small_blocks_fill_chunks_without_touching),
 		cmocka_unit_test(used_counts_what_was_handed_out),
 		cmocka_unit_test(growing_keeps_the_content_and_zeroes_the_rest),
+		cmocka_unit_test(nothing_of_one_arena_is_seen_in_the_next),
 		cmocka_unit_test(a_block_that_is_not_the_last_moves_when_it_grows),
 #ifndef ARENA_DEBUG
 		cmocka_unit_test(the_last_block_grows_in_place),
