@@ -14,7 +14,10 @@
 
 struct learn {
 	struct agent *ag;
+	struct model *model;
 	str issuer;
+	str turn_id, session_id; /* as of struct once */
+	int64_t tokens; /* of the request, estimated */
 	const struct cancel *c;
 	struct spend spend;
 	struct snapshot *snap; /* whose limits these are */
@@ -51,15 +54,13 @@ static void settle_failed(struct learn *l, const struct model_failure *fail)
 		log_warn("spend.unsettled", "err=%s", e.msg); /* it counts as it was held */
 }
 
-static int count(const struct learn *l, const struct once *q, const struct model_reply *reply,
-		 struct err *e)
+static int count(const struct learn *l, const struct model_reply *reply, struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	const struct model_usage *u = &reply->usage;
 	struct usage cost = {
 		.model_calls = 1,
-		.prompt_tokens = u->prompt >= 0 ? u->prompt
-						: text_tokens(q->system) + text_tokens(q->user),
+		.prompt_tokens = u->prompt >= 0 ? u->prompt : l->tokens,
 		.completion_tokens =
 			u->completion >= 0 ? u->completion : text_tokens(reply->wire),
 		.cached_tokens = u->cached > 0 ? u->cached : 0,
@@ -69,41 +70,61 @@ static int count(const struct learn *l, const struct once *q, const struct model
 
 	if ((rc = store_begin(&tx, l->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = store_spend_settle(&tx, &how, e)) < 0 ||
-	    (rc = store_usage_add(&tx, q->session_id, &cost, e)) < 0)
+	    (rc = store_usage_add(&tx, l->session_id, &cost, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }
 
-static int hold(struct learn *l, const struct once *q, struct arena *a, struct err *e)
+static int hold(struct learn *l, struct arena *a, struct err *e)
 {
 	struct snapshot *snap = agent_snapshot_get(l->ag);
-	int64_t permille = 1000, tokens = text_tokens(q->system) + text_tokens(q->user);
+	int64_t permille = 1000;
 	int rc = OK;
 
 	if (spend_limited(snap->cfg))
 		rc = store_tokens_permille(l->ag->opt.store, l->issuer, &permille, e);
 	if (rc == OK)
-		rc = spend_begin(&l->spend, l->ag, snap->cfg, l->issuer, q->turn_id, a, e);
+		rc = spend_begin(&l->spend, l->ag, snap->cfg, l->issuer, l->turn_id, a, e);
 	if (rc == OK)
-		rc = spend_hold(&l->spend, tokens * permille / 1000, l->c, e);
-	if (rc < 0 && l->spend.refusal.n && !q->turn_id.n)
-		agent_spend_shut(l->ag, l->spend.shut_ms);
+		rc = spend_hold(&l->spend, l->tokens * permille / 1000, l->c, e);
 	l->snap = snap;
 	return rc;
 }
 
-static int complete(struct learn *l, struct model *model, const struct model_req *req,
-		    const struct once *q, struct arena *a, struct model_reply *reply,
-		    struct model_failure *fail, struct err *e)
+static int complete(struct learn *l, struct model_req *req, struct arena *a,
+		    struct model_reply *reply, struct model_failure *fail, struct err *e)
 {
-	int rc = hold(l, q, a, e);
+	int rc = store_quirks_get(l->ag->opt.store, l->issuer, &req->quirks.flags,
+				  &req->quirks.context_window, e);
 
-	if (rc < 0)
+	*fail = (struct model_failure){ 0 };
+	req->on_learn = on_learn;
+	req->on_again = on_again;
+	req->arg = l;
+	if (rc < 0 || (rc = hold(l, a, e)) < 0)
 		return rc;
-	if ((rc = model_complete(model, req, a, reply, fail, l->c, e)) < 0)
+	if ((rc = model_complete(l->model, req, a, reply, fail, l->c, e)) < 0)
 		settle_failed(l, fail);
 	else
-		rc = count(l, q, reply, e);
+		rc = count(l, reply, e);
+	return rc;
+}
+
+int agent_once_request(struct agent *ag, struct model_req *req, int64_t tokens, struct arena *a,
+		       struct model_reply *reply, struct model_failure *fail,
+		       const struct cancel *c, struct err *e)
+{
+	struct learn learn = { .ag = ag,
+			       .model = ag->opt.model,
+			       .issuer = model_issuer(ag->opt.model),
+			       .tokens = tokens,
+			       .c = c };
+	int rc = complete(&learn, req, a, reply, fail, e);
+
+	if (learn.snap)
+		agent_snapshot_put(ag, learn.snap);
+	if (rc == E_LIMIT && learn.spend.refusal.n)
+		return err_set(e, rc, "%.*s", STRF(learn.spend.refusal));
 	return rc;
 }
 
@@ -111,23 +132,24 @@ int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *tex
 	       struct model_failure *fail, const struct cancel *c, struct err *e)
 {
 	struct model *model = q->model ? q->model : ag->opt.model;
-	struct learn learn = { .ag = ag, .issuer = model_issuer(model), .c = c };
+	struct learn learn = { .ag = ag,
+			       .model = model,
+			       .issuer = model_issuer(model),
+			       .turn_id = q->turn_id,
+			       .session_id = q->session_id,
+			       .tokens = text_tokens(q->system) + text_tokens(q->user),
+			       .c = c };
 	struct model_msg msg = { .role = S("user"), .wire = model_user_wire(a, q->user) };
 	struct model_req req = {
 		.system = q->system,
 		.msgs = &msg,
 		.msgs_n = 1,
-		.on_learn = on_learn,
-		.on_again = on_again,
-		.arg = &learn,
 	};
 	struct model_reply reply;
-	int rc = store_quirks_get(ag->opt.store, learn.issuer, &req.quirks.flags,
-				  &req.quirks.context_window, e);
+	int rc = complete(&learn, &req, a, &reply, fail, e);
 
-	*fail = (struct model_failure){ 0 };
-	if (rc == OK)
-		rc = complete(&learn, model, &req, q, a, &reply, fail, e);
+	if (rc < 0 && learn.spend.refusal.n && !q->turn_id.n)
+		agent_spend_shut(ag, learn.spend.shut_ms);
 	if (learn.snap)
 		agent_snapshot_put(ag, learn.snap);
 	if (rc < 0)

@@ -21,4 +21,11 @@ struct once {
 int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *text,
 	       struct model_failure *fail, const struct cancel *c, struct err *e) MUSTUSE;
 
+/* One request of whatever form (of req what is asked; quirks and calls back are filled in), on no
+ * turn's account: held, settled and counted as above.  tokens: what it is estimated at.  As
+ * model_complete(), and E_LIMIT with the words for a person when a limit leaves no room. */
+int agent_once_request(struct agent *ag, struct model_req *req, int64_t tokens, struct arena *a,
+		       struct model_reply *reply, struct model_failure *fail,
+		       const struct cancel *c, struct err *e) MUSTUSE;
+
 #endif

@@ -1,9 +1,11 @@
 /*
- * gantry replay: a turn of the journal, made again.  It only reads.
+ * gantry replay: a turn of the journal, made again.  It only reads; asking it of another model is
+ * in replay_fork.c.
  */
 #include "cli/cli.h"
 
 #include "agent/replay.h"
+#include "cli/replay_fork.h"
 #include "text/json.h"
 #include "text/text.h"
 
@@ -163,13 +165,22 @@ static int compare(struct cli *cli, const struct config *cfg, bool json)
 
 static int run(struct cli *cli)
 {
-	bool json = cli_flag(cli, "--json");
+	bool json = cli_flag(cli, "--json"), bad = false;
+	const char *model = NULL;
 	struct config *cfg = NULL;
-	int code = cli_rest(cli, 1, 1);
 
-	if (code != EXIT_OK || (code = cli_config(cli, CONFIG_STORE, true, &cfg)) != EXIT_OK)
+	(void)cli_value(cli, "--model", &model, &bad);
+	if (bad || (model && !*model))
+		return cli_misuse(cli, "--model wants the name of a model");
+	int code = cli_rest(cli, 1, 1);
+	if (code == EXIT_OK && model && str_eq(str_of(cli->argv[0]), S("all")))
+		code = cli_misuse(cli, "one turn at a time can be asked of a model, not all");
+	if (code == EXIT_OK)
+		code = cli_config(cli, model ? CONFIG_STORE | CONFIG_MODEL : CONFIG_STORE, true,
+				  &cfg);
+	if (code != EXIT_OK)
 		return code;
-	code = compare(cli, cfg, json);
+	code = model ? replay_fork(cli, cfg, str_of(model), json) : compare(cli, cfg, json);
 	config_free(cfg);
 	return code;
 }
@@ -178,7 +189,7 @@ const struct cmd cmd_replay = {
 	.name = "replay",
 	.summary = "make the requests of a turn again, and compare them",
 	.usage =
-		"usage: gantry replay TURN|last|all [--json]\n"
+		"usage: gantry replay TURN|last|all [--model NAME] [--json]\n"
 		"\n"
 		"Makes each request of a turn again from the journal and compares it, byte for "
 		"byte,\n"
@@ -189,7 +200,16 @@ const struct cmd cmd_replay = {
 		"code 1\n"
 		"when one differs, or when nothing was kept to compare it with.\n"
 		"\n"
+		"--model asks the turn again of that model, at the configured endpoint, with "
+		"the\n"
+		"recorded results in place of tools, and shows how its calls and its answer "
+		"differ.\n"
+		"It is paid for and counted, but no session knows of it.  Exit code 1 when it "
+		"came\n"
+		"to no answer.\n"
+		"\n"
 		"example:\n"
-		"  gantry replay last\n",
+		"  gantry replay last\n"
+		"  gantry replay last --model gpt-5-mini\n",
 	.run = run,
 };

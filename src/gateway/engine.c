@@ -211,7 +211,7 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 		return OK;
 	if (opt->model && (rc = open_model(g, e)) < 0)
 		return rc;
-	if ((rc = open_host(g, e)) < 0 || (rc = open_tools(g, e)) < 0)
+	if (!opt->no_tools && ((rc = open_host(g, e)) < 0 || (rc = open_tools(g, e)) < 0))
 		return rc;
 	struct agent_opt ag = {
 		.cfg = g->cfg,

@@ -35,6 +35,7 @@ struct engine {
 struct engine_opt {
 	enum store_mode mode;
 	bool model; /* the endpoint is needed */
+	bool no_tools; /* for asking only: no servers and no tools */
 	bool store_only; /* for delivering: no model, servers, tools or agent */
 };
 
