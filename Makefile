@@ -85,7 +85,7 @@ compiler = $(call once,compiler,$(CC) --version | head -n 1)
 ccache := $(shell command -v ccache)
 ifeq ($(LIBC),musl)
 pkg_cflags :=
-pkg_libs := -lmimalloc -lcurl -lssl -lcrypto -lz -lsqlite3 -ljansson -lyaml -lpcre2-8 -lmd4c -lgumbo -lm
+pkg_libs := -lcurl -lssl -lcrypto -lz -lsqlite3 -ljansson -lyaml -lpcre2-8 -lmd4c -lgumbo -lm
 LDFLAGS += -s -Wl,--gc-sections -Wl,--build-id=none
 endif
 
