@@ -108,6 +108,7 @@ static void note_model_row(struct run *r, const struct model_reply *reply, const
 		.prompt_tokens = error ? -1 : reply->usage.prompt,
 		.completion_tokens = error ? -1 : reply->usage.completion,
 		.cached_tokens = error ? -1 : reply->usage.cached,
+		.written_tokens = error ? -1 : reply->usage.written,
 		.first_token_ms = error ? 0 : reply->first_token_ms,
 		.total_ms = ms,
 		.started_at_ms = began_at_ms,

@@ -58,19 +58,22 @@ static int count(const struct learn *l, const struct model_reply *reply, struct 
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	const struct model_usage *u = &reply->usage;
-	struct usage cost = {
-		.model_calls = 1,
+	struct usage_own cost = {
+		.issuer = l->issuer,
+		.session_id = l->session_id,
+		.estimated = u->prompt < 0 || u->completion < 0,
 		.prompt_tokens = u->prompt >= 0 ? u->prompt : l->tokens,
 		.completion_tokens =
 			u->completion >= 0 ? u->completion : text_tokens(reply->wire),
 		.cached_tokens = u->cached > 0 ? u->cached : 0,
+		.written_tokens = u->written > 0 ? u->written : 0,
 	};
 	struct spend_settle how = spend_end(&l->spend, reply, NULL);
 	int rc;
 
 	if ((rc = store_begin(&tx, l->ag->opt.store, NULL, e)) < 0 ||
 	    (rc = store_spend_settle(&tx, &how, e)) < 0 ||
-	    (rc = store_usage_add(&tx, l->session_id, &cost, e)) < 0)
+	    (rc = store_usage_own(&tx, &cost, e)) < 0)
 		return rc;
 	return store_commit(&tx, e);
 }

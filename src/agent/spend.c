@@ -82,16 +82,15 @@ int spend_begin(struct spend *out, struct agent *ag, const struct config *cfg, s
 	return rc;
 }
 
-/* Tokens and money of so much; false: the model has no price. */
-static bool amount(const struct spend *s, int64_t prompt, int64_t cached, int64_t answer,
-		   struct spend_amount *out)
+/* Tokens and money of so much. */
+static struct spend_amount amount(const struct spend *s, const struct price_usage *u)
 {
-	struct price_usage u = { .prompt = prompt, .cached = cached, .completion = answer };
+	int64_t prompt = u->prompt < SPEND_MOST ? u->prompt : SPEND_MOST;
+	int64_t answer = u->completion < SPEND_MOST ? u->completion : SPEND_MOST;
+	struct spend_amount sum = { .tokens = prompt + answer };
 
-	prompt = prompt < SPEND_MOST ? prompt : SPEND_MOST;
-	answer = answer < SPEND_MOST ? answer : SPEND_MOST;
-	*out = (struct spend_amount){ .tokens = prompt + answer };
-	return price_of(&s->cfg->models, s->model, &u, &out->nano);
+	(void)price_of(&s->cfg->models, s->model, u, &sum.nano);
+	return sum;
 }
 
 static str opens_words(const struct spend *s, int kind)
@@ -162,10 +161,10 @@ static int check(struct spend *s, struct tx *tx, int kind, const struct spend_am
 /* An answer was never asked for, or came to nothing that was reported. */
 static struct spend_settle estimated(const struct spend *s)
 {
-	struct spend_settle how = { .id = s->id, .estimated = true };
-
-	(void)amount(s, s->prompt, 0, 0, &how.amount);
-	return how;
+	return (struct spend_settle){ .id = s->id,
+				      .estimated = true,
+				      .amount = amount(s, &(struct price_usage){
+								  .prompt = s->prompt }) };
 }
 
 static int hold(struct spend *s, const struct cancel *c, struct err *e)
@@ -175,11 +174,12 @@ static int hold(struct spend *s, const struct cancel *c, struct err *e)
 	int64_t answer =
 		cfg->model.max_tokens > 0 ? cfg->model.max_tokens : cfg->spending.answer_tokens;
 	struct spend_settle earlier = estimated(s);
-	struct spend_amount worst;
+	struct spend_amount worst =
+		amount(s, &(struct price_usage){ .prompt = s->prompt, .completion = answer });
 	str scopes[SPEND_SCOPES];
 	size_t n = 0;
 	int64_t id = 0;
-	bool priced = amount(s, s->prompt, 0, answer, &worst);
+	bool priced = price_worst(&cfg->models, s->model, s->prompt, answer, &worst.nano);
 	int rc = store_begin(&tx, s->ag->opt.store, c, e);
 
 	if (rc == OK && s->id)
@@ -222,9 +222,13 @@ struct spend_settle spend_end(const struct spend *s, const struct model_reply *r
 		return fail->status ? how : estimated(s);
 	const struct model_usage *u = &reply->usage;
 	how.estimated = u->prompt < 0 || u->completion < 0;
-	(void)amount(s, u->prompt >= 0 ? u->prompt : s->prompt, u->cached,
-		     u->completion >= 0 ? u->completion : text_tokens(reply->wire),
-		     &how.amount);
+	how.amount = amount(
+		s, &(struct price_usage){ .prompt = u->prompt >= 0 ? u->prompt : s->prompt,
+					  .cached = u->cached,
+					  .written = u->written,
+					  .completion = u->completion >= 0
+								? u->completion
+								: text_tokens(reply->wire) });
 	return how;
 }
 

@@ -24,6 +24,7 @@ static void add(struct counted *c, int64_t turns, int64_t tool_calls,
 	c->used.prompt += used->prompt;
 	c->used.cached += used->cached;
 	c->used.completion += used->completion;
+	c->used.written += used->written;
 	c->used.estimated += used->estimated;
 	c->cost.nano += cost->nano;
 	c->cost.priced += cost->priced;

@@ -52,6 +52,7 @@ static void model_json(struct look *l, const struct trace_model *m)
 	member_line(l, "error", m->error);
 	member_known(l, "prompt_tokens", m->prompt_tokens);
 	member_known(l, "cached_tokens", m->cached_tokens);
+	member_known(l, "cache_write_tokens", m->written_tokens);
 	member_known(l, "completion_tokens", m->completion_tokens);
 	if (m->est_tokens)
 		buf_json_member_i64(&l->b, "estimated_prompt_tokens", m->est_tokens);

@@ -68,6 +68,7 @@ static void tokens_json(struct usage_cmd *u, const struct tally_tokens *k)
 	buf_json_member_i64(&u->b, "failed_requests", k->failed);
 	buf_json_member_i64(&u->b, "prompt_tokens", k->prompt);
 	buf_json_member_i64(&u->b, "cached_tokens", k->cached);
+	buf_json_member_i64(&u->b, "cache_write_tokens", k->written);
 	buf_json_member_i64(&u->b, "completion_tokens", k->completion);
 	buf_json_member_i64(&u->b, "estimated_requests", k->estimated);
 }
@@ -239,8 +240,8 @@ static void notes(struct usage_cmd *u)
 		buf_add(&u->b, S("~ holds estimates: the model did not count every request\n"));
 	if (u->at_least)
 		buf_add(&u->b,
-			S("+ at least: requests without a price, outside of turns, or no "
-			  "longer kept are left out\n"));
+			S("+ at least: requests without a price, or no longer kept, are left "
+			  "out\n"));
 }
 
 static int print(struct usage_cmd *u, const struct by *by)

@@ -39,6 +39,7 @@ static struct cost cost_of(const struct view *v)
 		struct price_usage used = {
 			.prompt = r->usage.prompt >= 0 ? r->usage.prompt : r->est_tokens,
 			.cached = r->usage.cached,
+			.written = r->usage.written,
 			.completion = r->usage.completion >= 0 ? r->usage.completion
 							       : r->answer_tokens,
 		};

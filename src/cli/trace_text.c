@@ -364,6 +364,7 @@ struct trace_sum trace_sum(const struct trace *t, const struct config *cfg)
 		sum.estimated += in_est || out_est;
 		const struct price_usage used = { .prompt = prompt_of(m, &in_est),
 						  .cached = m->cached_tokens,
+						  .written = m->written_tokens,
 						  .completion = completion_of(m, &out_est) };
 		int64_t nano = 0;
 		if (price_of(&cfg->models, price_model(m->issuer), &used, &nano))

@@ -23,7 +23,7 @@ static void amount(struct loader *l, const struct input *in, const struct yaml *
 static void take(struct loader *l, const struct input *in, const struct yaml *map,
 		 struct price *p)
 {
-	p->input = p->cached = p->output = -1;
+	p->input = p->cached = p->output = p->written = -1;
 	for (const struct yaml *m = map->child; m; m = m->next) {
 		if (str_eq(m->key, S("model")))
 			p->model = m->kind == YAML_SCALAR && !m->null
@@ -33,6 +33,8 @@ static void take(struct loader *l, const struct input *in, const struct yaml *ma
 			amount(l, in, m, &p->input);
 		else if (str_eq(m->key, S("cached_input")))
 			amount(l, in, m, &p->cached);
+		else if (str_eq(m->key, S("cache_write")))
+			amount(l, in, m, &p->written);
 		else if (str_eq(m->key, S("output")))
 			amount(l, in, m, &p->output);
 		else
@@ -44,8 +46,10 @@ static void take(struct loader *l, const struct input *in, const struct yaml *ma
 		refuse(l, in, map, "input", "must be set");
 	if (!yaml_get(map, S("output")))
 		refuse(l, in, map, "output", "must be set");
-	if (p->cached < 0) /* nothing is known to be cheaper */
+	if (p->cached < 0) /* nothing is known to be cheaper, or dearer */
 		p->cached = p->input;
+	if (p->written < 0)
+		p->written = p->input;
 }
 
 void config_take_prices(struct loader *l, const struct option *o, const struct input *in,

@@ -182,9 +182,10 @@ const struct option options[] = {
 	  .help = "The currency that prices and limits in money are in; only shown." },
 	{ "models.prices", NULL, OPT_PRICES, OPT_RELOAD, CONFIG_MODEL, DEF("[]"),
 	  AT(models.prices),
-	  .help = "List of `{model: GLOB, input: N, cached_input: N, output: N}`: what a million "
-		  "tokens cost; the first that matches the model's name counts. Without "
-		  "`cached_input` cached tokens cost what others do. No price is built in: a "
+	  .help = "List of `{model: GLOB, input: N, cached_input: N, cache_write: N, output: N}`: "
+		  "what a million tokens cost; the first that matches the model's name counts. "
+		  "`cached_input`: those that the provider had kept, `cache_write`: those that it "
+		  "keeps from now on; each costs what others do without. No price is built in: a "
 		  "model without one has no costs to show and cannot be held to a limit in "
 		  "money." },
 

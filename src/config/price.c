@@ -33,13 +33,30 @@ bool price_of(const struct models_cfg *cfg, str model, const struct price_usage 
 			p = &cfg->prices.v[i];
 	if (!p)
 		return false;
-	int64_t prompt = u->prompt > 0 ? u->prompt : 0, cached = u->cached;
-	if (cached > prompt)
-		cached = prompt;
-	unsigned __int128 sum = times(cached > 0 ? prompt - cached : prompt, p->input) +
-				times(cached, p->cached) + times(u->completion, p->output);
+	int64_t prompt = u->prompt > 0 ? u->prompt : 0;
+	int64_t cached = u->cached > 0 ? u->cached : 0,
+		written = u->written > 0 ? u->written : 0;
+	cached = cached < prompt ? cached : prompt;
+	written = written < prompt - cached ? written : prompt - cached;
+	unsigned __int128 sum = times(prompt - cached - written, p->input) +
+				times(cached, p->cached) + times(written, p->written) +
+				times(u->completion, p->output);
 	sum = (sum + PER - 1) / PER;
 	*nano = sum > INT64_MAX ? INT64_MAX : (int64_t)sum;
+	return true;
+}
+
+bool price_worst(const struct models_cfg *cfg, str model, int64_t prompt, int64_t completion,
+		 int64_t *nano)
+{
+	struct price_usage plain = { .prompt = prompt, .completion = completion };
+	struct price_usage kept = plain;
+	int64_t other = 0;
+
+	kept.written = prompt;
+	if (!price_of(cfg, model, &plain, nano) || !price_of(cfg, model, &kept, &other))
+		return false;
+	*nano = other > *nano ? other : *nano;
 	return true;
 }
 

@@ -13,7 +13,8 @@
 /* Per million tokens, in nano. */
 struct price {
 	str model; /* glob on the model's name */
-	int64_t input, cached, output; /* cached: of a prompt's tokens that the provider had */
+	/* cached: of a prompt's tokens that the provider had; written: that it keeps from now on */
+	int64_t input, cached, output, written;
 };
 
 struct price_list {
@@ -28,7 +29,7 @@ struct models_cfg {
 
 /* Tokens of one request or of many; below 0: unknown, counted as none. */
 struct price_usage {
-	int64_t prompt, cached, completion; /* cached is a part of prompt */
+	int64_t prompt, cached, completion, written; /* cached and written: parts of prompt */
 };
 
 /* The model's name out of an issuer, "base URL|model". */
@@ -37,6 +38,11 @@ str price_model(str issuer);
 /* What that costs, rounded up to a whole nano.  False: the model has no price. */
 bool price_of(const struct models_cfg *cfg, str model, const struct price_usage *u,
 	      int64_t *nano);
+
+/* The same of a request that is not answered yet, at its worst: nothing of it was kept, and all of
+ * it is, if that costs more. */
+bool price_worst(const struct models_cfg *cfg, str model, int64_t prompt, int64_t completion,
+		 int64_t *nano);
 
 /* An amount as people write it: digits with at most nine after a point.  False: anything
  * else, or more than a billion. */

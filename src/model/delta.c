@@ -25,7 +25,7 @@ struct answer answer_in(struct arena *a, size_t max)
 		.content = buf_in(a, max),
 		.reasoning = buf_in(a, max),
 		.refusal = buf_in(a, max),
-		.usage = { -1, -1, -1 },
+		.usage = { -1, -1, -1, -1 },
 	};
 }
 
@@ -355,6 +355,7 @@ static void take_usage(struct answer *s, const struct json *u)
 {
 	static const char *const cached[] = { "prompt_cache_hit_tokens", "cached_tokens",
 					      "cache_read_input_tokens" };
+	static const char *const written[] = { "cache_write_tokens", "cache_creation_tokens" };
 	struct model_usage *t = &s->usage;
 
 	if (!json_is(u, JSON_OBJECT))
@@ -364,7 +365,11 @@ static void take_usage(struct answer *s, const struct json *u)
 		count_of(u, "completion_tokens", count_of(u, "output_tokens", t->completion));
 	for (size_t i = 0; i < COUNT(cached); i++)
 		t->cached = count_of(u, cached[i], t->cached);
-	t->cached = count_of(json_get(u, "prompt_tokens_details"), "cached_tokens", t->cached);
+	const struct json *details = json_get(u, "prompt_tokens_details");
+	t->cached = count_of(details, "cached_tokens", t->cached);
+	t->written = count_of(u, "cache_creation_input_tokens", t->written);
+	for (size_t i = 0; i < COUNT(written); i++)
+		t->written = count_of(details, written[i], t->written);
 	if (t->prompt >= 0 && t->cached > t->prompt)
 		t->cached = t->prompt;
 	s->progress = true;

@@ -72,7 +72,7 @@ struct model_call {
 #define MODEL_TOKENS_MAX (INT64_C(1) << 30) /* more than a request can have: not believed */
 
 struct model_usage {
-	int64_t prompt, completion, cached; /* tokens as reported; -1 unknown */
+	int64_t prompt, completion, cached, written; /* tokens as reported; -1 unknown */
 };
 
 enum model_finish { MODEL_STOP, MODEL_LENGTH, MODEL_FILTER, MODEL_TOOLS };

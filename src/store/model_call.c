@@ -37,8 +37,9 @@ static int insert(struct tx *tx, str turn_id, const struct model_row *row, int64
 		"INSERT INTO model_calls (turn_id, round, attempt, issuer, params, "
 		"system_part, "
 		"tools_part, finish, error, prompt_tokens, completion_tokens, cached_tokens, "
-		"first_token_ms, total_ms, started_at_ms, est_tokens, request) VALUES (?1, ?2, "
-		"?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+		"first_token_ms, total_ms, started_at_ms, est_tokens, request, written_tokens) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+		"?16, ?17, ?18)",
 		DB_ARGS(db_text(turn_id), db_i64(row->round), db_i64(row->attempt),
 			db_text(row->issuer), db_text(row->params), db_i64(system),
 			db_i64(tools), db_text(row->finish), db_text(row->error),
@@ -46,7 +47,8 @@ static int insert(struct tx *tx, str turn_id, const struct model_row *row, int64
 			known(row->cached_tokens), db_i64(row->first_token_ms),
 			db_i64(row->total_ms), db_i64(row->started_at_ms),
 			db_when(row->est_tokens > 0, db_i64(row->est_tokens)),
-			db_text(row->request)),
+			db_text(row->request),
+			db_when(row->written_tokens > 0, db_i64(row->written_tokens))),
 		NULL, e);
 }
 

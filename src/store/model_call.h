@@ -16,7 +16,8 @@ struct model_row {
 	str request; /* how its body was made (agent/sent), "" not kept */
 	str finish, error;
 	int64_t est_tokens; /* what the request was estimated at; 0: not */
-	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 unknown */
+	/* -1 unknown; cached and written are parts of prompt */
+	int64_t prompt_tokens, completion_tokens, cached_tokens, written_tokens;
 	int64_t first_token_ms, total_ms, started_at_ms;
 	struct spend_settle spend; /* settled with it */
 };

@@ -34,6 +34,7 @@
 	"(SELECT 1 FROM turns t WHERE t.id = i.turn_id AND t.state IN " UNFINISHED             \
 	") LIMIT ?2"
 #define OLD_USAGE "SELECT minute_at_ms FROM usage WHERE minute_at_ms < ?1 LIMIT ?2"
+#define OLD_OWN "SELECT minute_at_ms FROM usage_own WHERE minute_at_ms < ?1 LIMIT ?2"
 #define OLD_OUTBOX                                                                             \
 	"SELECT id FROM outbox WHERE finished_at_ms < ?1 AND state IN "                        \
 	"('done', 'dead', 'dropped') LIMIT ?2"
@@ -81,6 +82,12 @@ static const struct kind files = {
 static const struct kind usage = {
 	.any = "SELECT EXISTS (" OLD_USAGE ")",
 	.remove = "DELETE FROM usage WHERE minute_at_ms IN (" OLD_USAGE ")",
+};
+
+/* Of the same days as the totals. */
+static const struct kind usage_own = {
+	.any = "SELECT EXISTS (" OLD_OWN ")",
+	.remove = "DELETE FROM usage_own WHERE minute_at_ms IN (" OLD_OWN ")",
 };
 
 static const struct kind outbox = {
@@ -144,6 +151,7 @@ int store_retain(struct store *s, const struct store_cfg *keep, bool *more,
 		{ &outbox, keep->outbox_days ? keep->outbox_days : keep->messages_days },
 		{ &files, keep->files_days },
 		{ &usage, keep->usage_days },
+		{ &usage_own, keep->usage_days },
 	};
 	int rc = OK;
 

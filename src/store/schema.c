@@ -430,6 +430,20 @@ static const char started[] =
 	"CREATE INDEX turns_started ON turns (started_at_ms);\n"
 	"CREATE INDEX model_calls_started ON model_calls (started_at_ms);\n";
 
+/* What requests of no turn came to, by model; what of a prompt the provider keeps from now on. */
+static const char usage_own[] = "ALTER TABLE model_calls ADD COLUMN written_tokens INTEGER;\n"
+				"CREATE TABLE usage_own (\n"
+				"\tminute_at_ms INTEGER NOT NULL,\n"
+				"\tissuer TEXT NOT NULL,\n"
+				"\trequests INTEGER NOT NULL,\n"
+				"\testimated INTEGER NOT NULL,\n"
+				"\tprompt_tokens INTEGER NOT NULL,\n"
+				"\tcompletion_tokens INTEGER NOT NULL,\n"
+				"\tcached_tokens INTEGER NOT NULL,\n"
+				"\twritten_tokens INTEGER NOT NULL,\n"
+				"\tPRIMARY KEY (minute_at_ms, issuer)\n"
+				") STRICT, WITHOUT ROWID;\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
@@ -444,6 +458,7 @@ static const struct migration migrations[] = {
 	{ 11, "memory_tombstones", schema_tombstones },
 	{ 12, "spending", spending },
 	{ 13, "started", started },
+	{ 14, "usage_own", usage_own },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -99,28 +99,40 @@ int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err
 	return OK;
 }
 
-int store_usage_add(struct tx *tx, str session_id, const struct usage *u, struct err *e)
+/* By model, beside the totals. */
+static int add_own(struct tx *tx, const struct usage_own *u, struct err *e)
 {
-	struct db *db = tx_db(tx);
-	int rc = db_run(db,
-			"INSERT INTO usage (minute_at_ms, model_calls, prompt_tokens, "
-			"completion_tokens, cached_tokens) VALUES (?1, ?2, ?3, ?4, ?5) "
-			"ON CONFLICT (minute_at_ms) DO UPDATE SET "
-			"model_calls = model_calls + excluded.model_calls, "
-			"prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
-			"completion_tokens = completion_tokens + excluded.completion_tokens, "
-			"cached_tokens = cached_tokens + excluded.cached_tokens",
-			DB_ARGS(db_i64(this_minute()), db_i64(u->model_calls),
-				db_i64(u->prompt_tokens), db_i64(u->completion_tokens),
-				db_i64(u->cached_tokens)),
-			NULL, e);
+	return db_run(tx_db(tx),
+		      "INSERT INTO usage_own (minute_at_ms, issuer, requests, estimated, "
+		      "prompt_tokens, completion_tokens, cached_tokens, written_tokens) VALUES "
+		      "(?1, ?2, 1, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (minute_at_ms, issuer) DO "
+		      "UPDATE SET requests = requests + 1, "
+		      "estimated = estimated + excluded.estimated, "
+		      "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+		      "completion_tokens = completion_tokens + excluded.completion_tokens, "
+		      "cached_tokens = cached_tokens + excluded.cached_tokens, "
+		      "written_tokens = written_tokens + excluded.written_tokens",
+		      DB_ARGS(db_i64(this_minute()), db_text(u->issuer), db_i64(u->estimated),
+			      db_i64(u->prompt_tokens), db_i64(u->completion_tokens),
+			      db_i64(u->cached_tokens), db_i64(u->written_tokens)),
+		      NULL, e);
+}
 
-	if (rc < 0 || !session_id.n)
+int store_usage_own(struct tx *tx, const struct usage_own *u, struct err *e)
+{
+	const struct model_row totals = { .prompt_tokens = u->prompt_tokens,
+					  .completion_tokens = u->completion_tokens,
+					  .cached_tokens = u->cached_tokens };
+	int rc = usage_model_call(tx, &totals, e);
+
+	if (rc == OK)
+		rc = add_own(tx, u, e);
+	if (rc < 0 || !u->session_id.n)
 		return rc;
-	return db_run(db,
+	return db_run(tx_db(tx),
 		      "UPDATE sessions SET prompt_tokens = prompt_tokens + ?2, "
 		      "completion_tokens = completion_tokens + ?3 WHERE id = ?1",
-		      DB_ARGS(db_text(session_id), db_i64(u->prompt_tokens),
+		      DB_ARGS(db_text(u->session_id), db_i64(u->prompt_tokens),
 			      db_i64(u->completion_tokens)),
 		      NULL, e);
 }

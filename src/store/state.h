@@ -23,9 +23,15 @@ struct usage {
 };
 int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err *e) MUSTUSE;
 
-/* Count what was asked of the model outside of turns; a session of "" is nobody's. */
-int store_usage_add(struct tx *tx, str session_id, const struct usage *u,
-		    struct err *e) MUSTUSE;
+/* One request of our own (a summary, memory, a classifier's question), which is no model_calls
+ * row: it counts in the totals, and by its model, so that it has a price. */
+struct usage_own {
+	str issuer;
+	str session_id; /* "": nobody's */
+	bool estimated; /* not all was reported */
+	int64_t prompt_tokens, completion_tokens, cached_tokens, written_tokens;
+};
+int store_usage_own(struct tx *tx, const struct usage_own *u, struct err *e) MUSTUSE;
 
 /* Per issuer ("base URL|model"): flags and the learnt context window. */
 int store_quirks_set(struct tx *tx, str issuer, uint32_t flags, int64_t window,

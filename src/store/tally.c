@@ -192,6 +192,7 @@ void sum_tokens(struct tally_tokens *to, const struct tally_tokens *used)
 	to->prompt += used->prompt;
 	to->cached += used->cached;
 	to->completion += used->completion;
+	to->written += used->written;
 	to->estimated += used->estimated;
 }
 
@@ -212,7 +213,7 @@ static void add_share(struct sum *m, struct tally_share **list, size_t model,
 }
 
 /* What a request used: as reported, else estimated.  The columns begin at col: error, prompt,
- * completion, cached and estimated tokens, bytes of its answer. */
+ * completion, cached, estimated and written tokens, bytes of its answer. */
 struct tally_tokens sum_used(const struct rows *r, int col)
 {
 	struct tally_tokens u = { .requests = 1, .failed = rows_peek(r, col).n > 0 };
@@ -220,9 +221,10 @@ struct tally_tokens sum_used(const struct rows *r, int col)
 	if (u.failed)
 		return u;
 	u.prompt = rows_amount(r, rows_null(r, col + 1) ? col + 4 : col + 1);
-	u.completion = rows_null(r, col + 2) ? (rows_amount(r, col + 5) + 3) / 4
+	u.completion = rows_null(r, col + 2) ? (rows_amount(r, col + 6) + 3) / 4
 					     : rows_amount(r, col + 2);
 	u.cached = rows_amount(r, col + 3);
+	u.written = rows_amount(r, col + 5);
 	u.estimated = rows_null(r, col + 1) || rows_null(r, col + 2);
 	return u;
 }
@@ -267,7 +269,7 @@ static void on_minute(struct sum *m, const struct rows *r)
 
 static void on_request(struct sum *m, const struct rows *r)
 {
-	int64_t at_ms = rows_at_ms(r, 0), first_ms = rows_amount(r, 8), ms = rows_amount(r, 9);
+	int64_t at_ms = rows_at_ms(r, 0), first_ms = rows_amount(r, 9), ms = rows_amount(r, 10);
 	struct tally_tokens used = sum_used(r, 2);
 	struct tally_day *d = day_of(m, at_ms);
 
@@ -289,6 +291,25 @@ static void on_request(struct sum *m, const struct rows *r)
 	if (first_ms > 0)
 		spread_add(&m->models[2 * model], first_ms);
 	spread_add(&m->models[2 * model + 1], ms);
+}
+
+/* The minutes' sums have them; here they get their model. */
+static void on_own(struct sum *m, const struct rows *r)
+{
+	struct tally_day *d = day_of(m, rows_at_ms(r, 0));
+	struct tally_tokens used = { .requests = rows_amount(r, 2),
+				     .estimated = rows_amount(r, 3),
+				     .prompt = rows_amount(r, 4),
+				     .completion = rows_amount(r, 5),
+				     .cached = rows_amount(r, 6),
+				     .written = rows_amount(r, 7) };
+
+	if (!d)
+		return;
+	size_t model = sum_model(m, rows_peek(r, 1));
+	add_share(m, &d->shares, model, &used);
+	d->used.estimated += used.estimated;
+	sum_tokens(&m->t->models[model].used, &used);
 }
 
 static void on_call(struct sum *m, const struct rows *r)
@@ -372,6 +393,9 @@ static int scan(struct sum *m, const char *sql, void (*on)(struct sum *m, const 
 #define REQUESTS                                                                               \
 	"SELECT c.started_at_ms, c.issuer, " USED ", c.first_token_ms, c.total_ms "            \
 	"FROM model_calls c WHERE c.started_at_ms >= ?1"
+#define OWN                                                                                    \
+	"SELECT minute_at_ms, issuer, requests, estimated, prompt_tokens, completion_tokens, " \
+	"cached_tokens, written_tokens FROM usage_own WHERE minute_at_ms >= ?1"
 #define CALLS                                                                                  \
 	"SELECT created_at_ms, iif(name = '', requested, name), state, duration_ms "           \
 	"FROM tool_calls WHERE created_at_ms >= ?1"
@@ -441,6 +465,8 @@ static int sum_up(struct sum *m, struct err *e)
 		rc = scan(m, MINUTES, on_minute, e);
 	if (rc == OK && parts & (TALLY_DAYS | TALLY_MODELS | TALLY_ERRORS))
 		rc = scan(m, REQUESTS, on_request, e);
+	if (rc == OK && parts & (TALLY_DAYS | TALLY_MODELS))
+		rc = scan(m, OWN, on_own, e);
 	if (rc == OK && parts & (TALLY_TOOLS | TALLY_ERRORS))
 		rc = scan(m, CALLS, on_call, e);
 	if (rc == OK && parts & (TALLY_DAYS | TALLY_ERRORS))

@@ -41,7 +41,7 @@ struct tally_opt {
 };
 
 struct tally_tokens {
-	int64_t requests, failed, prompt, cached, completion;
+	int64_t requests, failed, prompt, cached, completion, written;
 	int64_t estimated; /* requests of which a count is an estimate */
 };
 
@@ -58,7 +58,7 @@ struct tally_day {
 	int64_t tool_calls;
 	int64_t p50_ms, p95_ms; /* from being taken up to the answer, of turns that are done */
 	struct tally_tokens used; /* also what belongs to no turn */
-	struct tally_share *shares; /* of turns that are kept */
+	struct tally_share *shares; /* of turns that are kept, and of our own work */
 	int64_t on_time, late, broken, skipped; /* of schedules */
 };
 

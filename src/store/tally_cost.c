@@ -12,6 +12,7 @@ struct tally_cost tally_cost(const struct tally *t, const struct tally_share *sh
 	for (const struct tally_share *s = shares; s; s = s->next) {
 		const struct price_usage used = { .prompt = s->used.prompt,
 						  .cached = s->used.cached,
+						  .written = s->used.written,
 						  .completion = s->used.completion };
 		int64_t nano = 0, answered = s->used.requests - s->used.failed;
 		if (!price_of(prices, price_model(t->models[s->model].issuer), &used, &nano)) {

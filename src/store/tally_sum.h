@@ -25,6 +25,7 @@ struct sum {
 /* The tokens of a request, as columns of model_calls c. */
 #define USED                                                                                   \
 	"c.error, c.prompt_tokens, c.completion_tokens, c.cached_tokens, c.est_tokens, "       \
+	"c.written_tokens, "                                                                   \
 	"iif(c.completion_tokens IS NULL AND c.error = '', coalesce((SELECT "                  \
 	"length(CAST(w.wire AS BLOB)) FROM turn_messages w WHERE w.turn_id = c.turn_id "       \
 	"AND w.round = c.round AND w.idx = 0 AND w.role = 'assistant'), 0), 0)"

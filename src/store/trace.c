@@ -96,6 +96,7 @@ static void read_model(struct trace *t, const struct rows *r, struct arena *a)
 		.total_ms = rows_amount(r, 10),
 		.started_at_ms = rows_at_ms(r, 11),
 		.answer_bytes = rows_amount(r, 12),
+		.written_tokens = or_unknown(r, 13),
 	};
 }
 
@@ -163,7 +164,7 @@ static void read_out(struct trace *t, const struct rows *r, struct arena *a)
 	"c.prompt_tokens, c.completion_tokens, c.cached_tokens, c.first_token_ms, "            \
 	"c.total_ms, c.started_at_ms, coalesce((SELECT length(CAST(m.wire AS BLOB)) "          \
 	"FROM turn_messages m WHERE m.turn_id = c.turn_id AND m.round = c.round "              \
-	"AND m.idx = 0 AND m.role = 'assistant'), 0) FROM model_calls c "                      \
+	"AND m.idx = 0 AND m.role = 'assistant'), 0), c.written_tokens FROM model_calls c "    \
 	"WHERE c.turn_id = ?1 ORDER BY c.started_at_ms, c.id LIMIT ?2"
 #define CALLS                                                                                  \
 	"SELECT id, round, idx, iif(name = '', requested, name), args, state, decision, "      \

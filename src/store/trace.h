@@ -16,7 +16,8 @@ struct trace_model {
 	int64_t round, attempt;
 	str issuer, finish, error; /* error "": it was answered */
 	int64_t est_tokens; /* of the request, 0 not known */
-	int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1 not reported */
+	/* -1 not reported */
+	int64_t prompt_tokens, completion_tokens, cached_tokens, written_tokens;
 	int64_t answer_bytes; /* of the message that was journaled, 0 none: for estimates */
 	int64_t first_token_ms, total_ms, started_at_ms;
 };

@@ -217,7 +217,9 @@ static void tokens_tells_where_they_go_and_what_was_cached(void **state)
 	aw_has(reply.p, "the model counts 3.00 tokens for one of these");
 	aw_has(reply.p, "(66%)\nsince start, as reported: prompt 300, answers 30, cached");
 	assert_null(strstr(reply.p, "USD")); /* without a price there is no cost */
-	static const struct price price = { { "m*", 2 }, 2000000000, 500000000, 2000000000 };
+	static const struct price price = {
+		{ "m*", 2 }, 2000000000, 500000000, 2000000000, 2000000000
+	};
 	k->cfg.models = (struct models_cfg){ { &price, 1 }, S("USD") };
 	world_sql(k->w, "UPDATE sessions SET model = 'm1'");
 	world_sql(k->w, "UPDATE model_calls SET prompt_tokens = 1000, cached_tokens = 200, "

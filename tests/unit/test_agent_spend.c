@@ -31,7 +31,7 @@ int seam_slice(int ms)
 	return ms;
 }
 
-static const struct price price = { { "*", 1 }, 1000000, 1000000, 2000000 };
+static const struct price price = { { "*", 1 }, 1000000, 1000000, 2000000, 1000000 };
 
 static struct agent_world *thrifty(void **state)
 {

@@ -14,7 +14,8 @@
 #define DAY INT64_C(86400000)
 #define T0 (INT64_C(20787) * DAY) /* 2026-11-30T00:00:00Z */
 
-static const struct price prices[] = { { S("gpt-*"), 2000000000, 500000000, 8000000000 } };
+static const struct price prices[] = { { S("gpt-*"), 2000000000, 500000000, 8000000000,
+					 2000000000 } };
 static const str secrets[] = { S("s3cr3t-value") };
 
 static struct config *config(struct arena *a, bool priced)

@@ -13,7 +13,8 @@
 #define GOLDEN "tests/cases/seeing/trace.txt"
 #define T0 INT64_C(1796054400000) /* 2026-11-30T16:00:00Z */
 
-static const struct price prices[] = { { S("gpt-*"), 2000000000, 500000000, 8000000000 } };
+static const struct price prices[] = { { S("gpt-*"), 2000000000, 500000000, 8000000000,
+					 2000000000 } };
 
 static struct config *config(struct arena *a)
 {

@@ -52,10 +52,16 @@ static void amounts_are_exact_decimals(void **state)
 }
 
 static const struct price rows[] = {
-	{ { "gpt-4o-mini", 11 }, 150000000, 75000000, 600000000 },
-	{ { "gpt-*", 5 }, 2500000000, 1250000000, 10 * BILLION },
-	{ { "tiny", 4 }, 1, 0, 1 },
-	{ { "huge", 4 }, BILLION *BILLION, BILLION *BILLION, BILLION *BILLION },
+	{ { "gpt-4o-mini", 11 }, 150000000, 75000000, 600000000, 0 },
+	{ { "gpt-*", 5 }, 2500000000, 1250000000, 10 * BILLION, 0 },
+	{ { "tiny", 4 }, 1, 0, 1, 0 },
+	{ { "huge", 4 },
+	  BILLION *BILLION,
+	  BILLION *BILLION,
+	  BILLION *BILLION,
+	  BILLION *BILLION },
+	{ { "keeps", 5 }, BILLION, BILLION / 10, 2 * BILLION, BILLION + BILLION / 4 },
+	{ { "gives", 5 }, BILLION, BILLION / 10, 2 * BILLION, 0 },
 };
 static const struct models_cfg cfg = { .prices = { rows, COUNT(rows) },
 				       .currency = { "USD", 3 } };
@@ -65,23 +71,27 @@ static const struct {
 	struct price_usage used;
 	int64_t nano; /* NO: no price */
 } costs[] = {
-	{ "gpt-4o-mini", { 1000000, 0, 0 }, 150000000 },
-	{ "gpt-4o-mini", { 1000, 400, 200 }, 90000 + 30000 + 120000 },
-	{ "gpt-4o", { 1, 0, 0 }, 2500 },
-	{ "gpt-4o", { 1, 1, 1 }, 1250 + 10000 },
-	{ "gpt-4o", { 1, 5, 0 }, 1250 }, /* no more of it than there was */
-	{ "gpt-4o", { -1, -1, -1 }, 0 },
-	{ "gpt-4o", { 3, -1, -1 }, 7500 },
-	{ "gpt-4o", { -1, 7, -1 }, 0 },
-	{ "tiny", { 1, 0, 0 }, 1 }, /* a millionth of a nano is not nothing */
-	{ "tiny", { 1000000, 0, 0 }, 1 },
-	{ "tiny", { 1000001, 0, 0 }, 2 },
-	{ "tiny", { 1, 1, 0 }, 0 },
-	{ "huge", { INT64_MAX, INT64_MAX, INT64_MAX }, INT64_MAX },
-	{ "huge", { INT64_MAX, 1, INT64_MAX }, INT64_MAX },
-	{ "huge", { 9, 0, 0 }, 9 * BILLION *BILLION / 1000000 },
-	{ "o3", { 1, 0, 0 }, NO },
-	{ "", { 1, 0, 0 }, NO },
+	{ "gpt-4o-mini", { 1000000, 0, 0, 0 }, 150000000 },
+	{ "gpt-4o-mini", { 1000, 400, 200, 0 }, 90000 + 30000 + 120000 },
+	{ "gpt-4o", { 1, 0, 0, 0 }, 2500 },
+	{ "gpt-4o", { 1, 1, 1, 0 }, 1250 + 10000 },
+	{ "gpt-4o", { 1, 5, 0, 0 }, 1250 }, /* no more of it than there was */
+	{ "gpt-4o", { -1, -1, -1, 0 }, 0 },
+	{ "gpt-4o", { 3, -1, -1, 0 }, 7500 },
+	{ "gpt-4o", { -1, 7, -1, 0 }, 0 },
+	{ "tiny", { 1, 0, 0, 0 }, 1 }, /* a millionth of a nano is not nothing */
+	{ "tiny", { 1000000, 0, 0, 0 }, 1 },
+	{ "tiny", { 1000001, 0, 0, 0 }, 2 },
+	{ "tiny", { 1, 1, 0, 0 }, 0 },
+	{ "huge", { INT64_MAX, INT64_MAX, INT64_MAX, 0 }, INT64_MAX },
+	{ "huge", { INT64_MAX, 1, INT64_MAX, 0 }, INT64_MAX },
+	{ "huge", { 9, 0, 0, 0 }, 9 * BILLION *BILLION / 1000000 },
+	{ "keeps", { 1000, 400, 200, 300 }, 300000 + 40000 + 375000 + 400000 },
+	{ "keeps", { 1000, 400, 200, 9000 }, 40000 + 750000 + 400000 },
+	{ "keeps", { 1000, 0, 0, -1 }, 1000000 },
+	{ "huge", { INT64_MAX, 1, INT64_MAX, INT64_MAX }, INT64_MAX },
+	{ "o3", { 1, 0, 0, 0 }, NO },
+	{ "", { 1, 0, 0, 0 }, NO },
 };
 
 static void the_first_price_that_matches_counts_and_nothing_is_lost(void **state)
@@ -93,6 +103,17 @@ static void the_first_price_that_matches_counts_and_nothing_is_lost(void **state
 		if (ok != (costs[i].nano != NO) || nano != costs[i].nano)
 			fail_msg("%zu %s: %lld", i, costs[i].model, (long long)nano);
 	}
+}
+
+static void the_worst_case_is_that_all_is_kept_when_that_costs_more(void **state)
+{
+	int64_t nano = 0;
+
+	assert_true(price_worst(&cfg, S("keeps"), 1000, 200, &nano));
+	assert_int_equal(nano, 1250000 + 400000);
+	assert_true(price_worst(&cfg, S("gives"), 1000, 200, &nano));
+	assert_int_equal(nano, 1000000 + 400000);
+	assert_false(price_worst(&cfg, S("o3"), 1, 1, &nano));
 }
 
 static const struct {
@@ -132,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(amounts_are_exact_decimals),
 		cmocka_unit_test(the_first_price_that_matches_counts_and_nothing_is_lost),
+		cmocka_unit_test(the_worst_case_is_that_all_is_kept_when_that_costs_more),
 		cmocka_unit_test(amounts_are_shown_rounded),
 		cmocka_unit_test(the_model_is_what_follows_the_last_bar_of_an_issuer),
 	};

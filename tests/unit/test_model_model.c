@@ -179,7 +179,8 @@ static void stream_is_told_piece_by_piece_and_replied_whole(void **state)
 		       CHUNK("\"reasoning_content\":\"hm\"") CHUNK("\"content\":\"Hel\"")
 			       CHUNK("\"content\":\"lo\"") FINISH
 	       "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,"
-	       "\"prompt_tokens_details\":{\"cached_tokens\":6}}}\n\n" DONE);
+	       "\"prompt_tokens_details\":{\"cached_tokens\":6,\"cache_write_tokens\":3}}}"
+	       "\n\n" DONE);
 	assert_ok(&w, run(&w));
 	assert_text(w.r.text, "Hello");
 	assert_text(w.r.reasoning, "hm");
@@ -189,6 +190,7 @@ static void stream_is_told_piece_by_piece_and_replied_whole(void **state)
 	assert_int_equal(w.r.usage.prompt, 7);
 	assert_int_equal(w.r.usage.completion, 2);
 	assert_int_equal(w.r.usage.cached, 6);
+	assert_int_equal(w.r.usage.written, 3);
 	assert_int_equal(w.r.retries, 0);
 	assert_true(w.r.first_token_ms >= 0 && w.r.total_ms >= w.r.first_token_ms);
 	assert_text(model_issuer(w.m), arena_fmt(&w.a, "%.*s|m", STRF(w.cfg.base_url)).p);

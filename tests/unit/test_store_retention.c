@@ -171,10 +171,13 @@ static void usage_and_what_was_delivered_have_times_of_their_own(void **state)
 		     "finished_at_ms) VALUES ('t', '1', 'reply', 'x', 'done', 1, " OLD
 		     "), ('t', '1', 'reply', 'y', 'raw', 1, NULL)");
 	retain_all(w, (struct store_cfg){ 0 });
+	world_sql(w, "INSERT INTO usage_own SELECT minute_at_ms, 'u|m', 1, 0, 1, 1, 0, 0 FROM "
+		     "usage");
 	assert_int_equal(2, count(w, "usage"));
 	assert_int_equal(2, count(w, "outbox"));
 	retain_all(w, (struct store_cfg){ .usage_days = 10 });
 	assert_int_equal(1, count(w, "usage"));
+	assert_int_equal(1, count(w, "usage_own"));
 	assert_int_equal(2, count(w, "outbox"));
 	retain_all(w, (struct store_cfg){ .outbox_days = 12, .messages_days = 10 });
 	assert_int_equal(2, count(w, "outbox"));

@@ -1,6 +1,7 @@
 /* Sums by day, session, tool and model, and what they cost. */
 #include "store_world.h"
 
+#include "os/clock.h"
 #include "store/db.h"
 #include "store/tally.h"
 
@@ -265,6 +266,39 @@ static void the_heaviest_sessions_are_kept(void **state)
 	assert_text(t.sessions[1].id, "s2");
 }
 
+static const struct price own_prices[] = { { S("big"), 1000000000, 100000000, 10000000000,
+					     2000000000 } };
+
+/* Summaries and memory: they have no turn, and cost all the same. */
+static void work_of_our_own_has_its_model_and_its_price(void **state)
+{
+	const struct models_cfg cfg = { .prices = { own_prices, 1 }, .currency = S("EUR") };
+	const struct usage_own u = { .issuer = S("u|big"),
+				     .prompt_tokens = 1000,
+				     .completion_tokens = 10,
+				     .cached_tokens = 100,
+				     .written_tokens = 200 };
+	struct world *w = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct tx tx = world_begin(w);
+		ok(w, store_usage_own(&tx, &u, &w->e));
+		world_commit(w, &tx);
+	}
+	struct tally t = tally(w, (struct tally_opt){ .parts = TALLY_DAYS | TALLY_MODELS,
+						      .since_ms = 1,
+						      .until_ms = clock_now_ms() });
+	const struct tally_day *d = &t.days[t.days_n - 1];
+	assert_int_equal(d->used.requests, 2);
+	assert_int_equal(d->used.prompt, 2000);
+	assert_int_equal(t.models_n, 1);
+	assert_int_equal(t.models[0].used.written, 400);
+	struct tally_cost c = tally_cost(&t, d->shares, &cfg);
+	/* Of each 700 at 1, 100 at 0.1, 200 at 2, 10 at 10 a million. */
+	assert_int_equal(c.nano, 2 * (700000 + 10000 + 400000 + 100000));
+	assert_text(tally_cost_text(&w->a, &c, &d->used, cfg.currency), "0.002420 EUR");
+}
+
 static void tools_models_and_errors_are_counted(void **state)
 {
 	struct world *w = *state;
@@ -323,8 +357,8 @@ static void names_without_end_count_as_others(void **state)
 
 static void money_is_of_what_has_a_price_and_says_when_it_is_not_all(void **state)
 {
-	static const struct price prices[] = { { S("big"), 1000000000, 100000000,
-						 10000000000 } };
+	static const struct price prices[] = { { S("big"), 1000000000, 100000000, 10000000000,
+						 1000000000 } };
 	static const struct models_cfg cfg = { .prices = { prices, 1 }, .currency = S("EUR") };
 	struct world *w = *state;
 
@@ -357,6 +391,7 @@ int main(void)
 		test(rows_with_absurd_numbers_are_left_out_or_bounded),
 		test(weeks_begin_on_monday_and_months_on_the_first),
 		test(the_heaviest_sessions_are_kept),
+		test(work_of_our_own_has_its_model_and_its_price),
 		test(tools_models_and_errors_are_counted),
 		test(names_without_end_count_as_others),
 		test(money_is_of_what_has_a_price_and_says_when_it_is_not_all),
