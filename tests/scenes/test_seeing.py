@@ -223,6 +223,7 @@ def test_a_part_that_may_not_have_arrived_is_sent_again_or_given_up(bot, gantry,
         assert "dropped %s (unknown reply)" % row["id"] in out
     bot.say("/resend")
     bot.wait_text("(?i)nothing is missing")
+    wait_files(gantry.data, lambda: not gantry.sql("select 1 from pieces where state = 'sending'"), "what was sent")
     assert queue(gantry, *bot.args) == [] and p.running()
 
 
