@@ -8,6 +8,7 @@
 #include "mcp/slots.h"
 
 #include "base/utf.h"
+#include "mcp/outcome.h"
 #include "mcp/result.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -24,15 +25,14 @@ static bool write_now(const struct mcp_calls *c, struct mcp_frame *f)
 {
 	if (c->lent < 0 || c->first || f->open_n > PIPE_BUF)
 		return false;
-	mcp_frame_close(f, (str){ 0 });
+	mcp_slots_close(c, f);
 	return f->text.n <= PIPE_BUF &&
 	       write(c->lent, f->text.p, f->text.n) == (ssize_t)f->text.n;
 }
 
 /* A slot for call id with f written or in the queue, as its state says; f stays the caller's
  * on failure, and when it was written. */
-static int enter(struct mcp_calls *c, struct mcp_frame *f, bool answers, struct mcp_slot **out,
-		 struct err *e)
+static int enter(struct mcp_calls *c, struct mcp_frame *f, struct mcp_slot **out, struct err *e)
 {
 	struct mcp_slot *s = NULL;
 	int rc = OK;
@@ -53,7 +53,7 @@ static int enter(struct mcp_calls *c, struct mcp_frame *f, bool answers, struct 
 				.id = f->id,
 				.bell = s->bell,
 				.has_bell = true,
-				.answers = answers };
+				.answers = f->answers };
 	if (write_now(c, f))
 		s->state = WRITTEN;
 	else
@@ -294,7 +294,8 @@ static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct ask
 
 	*got = (struct mcp_slot){ .state = QUEUED };
 	mcp_slots_lock(c);
-	rc = enter(c, f, ask->call && ask->call->on_question, &s, e);
+	f->answers = ask->call && ask->call->on_question;
+	rc = enter(c, f, &s, e);
 	queued = rc == OK && s->state == QUEUED;
 	ring = queued && !c->carrier;
 	mcp_slots_unlock(c);
@@ -343,10 +344,10 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call,
 	result->not_sent = got.state == QUEUED || got.not_sent;
 	if (rc < 0)
 		return rc;
-	*result = (struct mcp_result){ .failed = got.error };
-	result->text = got.error ? mcp_result_error(a, got.error)
-				 : mcp_result_text(a, got.result, &result->failed);
-	if (!got.error)
+	*result = (struct mcp_result){ 0 };
+	mcp_outcome_read(result, got.result, got.error, c->server,
+			 got.stateless ? &got.offer : NULL, a);
+	if (got.result && !result->needs_input)
 		result->mismatch = mcp_result_mismatch(a, call->output, got.result);
 	arena_free(&got.line);
 	return OK;

@@ -39,6 +39,9 @@ int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
 		      const struct json **result, const struct cancel *cancel,
 		      struct err *e) MUSTUSE;
 
+/* The handshake is over: how the server that is there now is to be spoken to. */
+void mcp_calls_speak(struct mcp_calls *c, const struct mcp_session *session);
+
 /* Rings when there is a frame to write. */
 const struct bell *mcp_calls_bell(const struct mcp_calls *c);
 

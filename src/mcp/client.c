@@ -11,6 +11,7 @@
 #include "mcp/calls.h"
 #include "mcp/noise.h"
 #include "mcp/notices.h"
+#include "mcp/watches.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "os/proc.h"
@@ -196,9 +197,10 @@ static void took_tools(struct conn *c, const struct mcp_event *ev)
 {
 	if (ev->text.n)
 		remark(c, ev->text);
+	mcp_calls_speak(c->calls, &c->session);
 	c->was_ready = true;
-	c->opt->on_tools(c->opt->arg, &c->session.peer, &c->session.listing);
-	mcp_listing_done(&c->session.listing);
+	c->opt->on_tools(c->opt->arg, &c->session, &c->session.pages.listing);
+	mcp_pages_done(&c->session.pages);
 }
 
 /* Whoever made the call answers it; where nobody can, the server hears so at once. */
@@ -293,7 +295,7 @@ static int answer_lost(struct conn *c, int64_t id, const char *why, struct err *
 /* A line that is too long or, as a whole, too deep to read. */
 static int take_unread(struct conn *c, const struct mcp_line *line, struct err *e)
 {
-	int64_t ids[256 + 2], id;
+	int64_t ids[256 + 5], id;
 	char why[64];
 	size_t n = 0;
 	int rc = OK;
@@ -311,10 +313,7 @@ static int take_unread(struct conn *c, const struct mcp_line *line, struct err *
 	case MCP_LOST_UNKNOWN:
 		break;
 	}
-	if (c->session.id_initialize)
-		ids[n++] = c->session.id_initialize;
-	if (c->session.id_list)
-		ids[n++] = c->session.id_list;
+	n = mcp_session_open(&c->session, ids);
 	n += mcp_calls_written(c->calls, ids + n, COUNT(ids) - n);
 	for (size_t i = 0; i < n && rc == OK; i++)
 		rc = answer_lost(c, ids[i], why, e);
@@ -408,7 +407,19 @@ static void tell_notices(struct conn *c, int64_t now)
 	mcp_notices_done(&due);
 }
 
-enum { BELL, OUT, ERR, IN, EXIT, FDS };
+/* The resources that are watched are others now. */
+static void watch(struct conn *c)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str *uris;
+	size_t n;
+
+	bell_hear(mcp_watches_bell(c->opt->watches));
+	n = mcp_watches_copy(c->opt->watches, &a, &uris);
+	mcp_session_watch(&c->session, uris, n, &c->control);
+}
+
+enum { BELL, WATCH, OUT, ERR, IN, EXIT, FDS };
 
 /* One round of waiting and serving. */
 static int serve(struct conn *c, const struct cancel *stop, struct err *e)
@@ -416,6 +427,7 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 	bool idle = mcp_calls_idle(c->calls), more;
 	struct pollfd fds[FDS] = {
 		[BELL] = { .fd = mcp_calls_bell(c->calls)->fd, .events = POLLIN },
+		[WATCH] = { .fd = mcp_watches_bell(c->opt->watches)->fd, .events = POLLIN },
 		[OUT] = { .fd = proc_fd(c->proc, 1), .events = POLLIN },
 		[ERR] = { .fd = c->err_open ? proc_fd(c->proc, 2) : -1, .events = POLLIN },
 		[IN] = { .fd = -1, .events = POLLOUT },
@@ -439,6 +451,8 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 		return rc == E_TIMEOUT && cancel_reason(stop) == CANCEL_NONE ? OK : rc;
 	if (fds[BELL].revents)
 		bell_hear(mcp_calls_bell(c->calls));
+	if (fds[WATCH].revents)
+		watch(c);
 	if (fds[ERR].revents)
 		(void)read_err(c);
 	if (fds[OUT].revents && (rc = read_out(c, &more, e)) < 0)
@@ -496,6 +510,7 @@ static int run(void *arg, const struct cancel *stop, struct mcp_ended *out)
 		conn_free(c);
 		return rc;
 	}
+	watch(c);
 	mcp_session_begin(&c->session, clock_mono_ms(), &c->control);
 	while (rc == OK)
 		rc = serve(c, stop, &e);

@@ -17,6 +17,7 @@ struct mcp_frame {
 	int64_t id; /* of the request; 0: a notice or an answer */
 	struct buf b; /* of a request: what is written of it so far */
 	size_t open_n;
+	bool answers; /* whoever asks answers questions */
 };
 
 /* The params of a tool call, as JSON object text in a.  E_INVAL: its arguments are none. */

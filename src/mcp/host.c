@@ -143,12 +143,13 @@ static void warn_missing(const struct mcp_server *s, const struct mcp_listing *l
 				 STRF(s->client.label), STRF(log_q(&a, s->cfg.tools.v[i])));
 }
 
-static void on_tools(void *arg, struct mcp_server *s, const struct mcp_peer *peer,
+static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *session,
 		     struct mcp_listing *listing)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
+	const struct mcp_peer *peer = &session->peer;
 	struct mcp_host *h = arg;
-	str text = mcp_listing_text(listing, &a);
+	str text = mcp_server_kept(s, session, listing, &a);
 	str prefix = s->cfg.tools_prefix.n ? s->cfg.tools_prefix : s->cfg.name;
 	struct mcp_known now;
 	bool changed, news;
@@ -163,8 +164,7 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_peer *pee
 	s->known.state = MCP_READY;
 	(void)snprintf(s->known.note, sizeof(s->known.note), "%s%s%s", peer->server,
 		       peer->server[0] ? ", " : "", peer->revision);
-	s->known.caps = peer->caps;
-	s->known.revision = peer->revision;
+	s->known.peer = *peer;
 	changed = rebuild(h);
 	first_over(h, s);
 	news = s->known.listed_life != s->known.lives;
@@ -209,6 +209,7 @@ static void load_listing(struct mcp_host *h, struct mcp_server *s)
 		return;
 	}
 	s->known.kept = str_hash(STR_HASH, text);
+	mcp_server_recall(s, v);
 }
 
 static const char *child_cwd(struct mcp_host *h, struct arena *a,
@@ -491,17 +492,17 @@ void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_stat
 			.published = k->published,
 			.restarts = k->lives > 1 ? k->lives - 1 : 0,
 			.since_ms = k->since_ms,
-			.caps = k->caps,
-			.revision = k->revision,
+			.caps = k->peer.caps,
+			.revision = k->peer.revision,
 		};
 	}
 	unlock(h);
 	qsort(*out, *n, sizeof(**out), by_name);
 }
 
-/* The server, held until it is let go, and the limits of a call. */
+/* The server, held until it is let go, the limits of a call, and what the server is. */
 static struct mcp_server *hold(struct mcp_host *h, str name, struct mcp_limit *limit,
-			       struct err *e)
+			       struct mcp_peer *peer, struct err *e)
 {
 	struct mcp_server *s;
 
@@ -512,6 +513,8 @@ static struct mcp_server *hold(struct mcp_host *h, str name, struct mcp_limit *l
 		s->known.users++;
 		limit->call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->call_ms;
 		limit->max_ms = limit->call_ms;
+		if (peer)
+			*peer = s->known.peer;
 	}
 	unlock(h);
 	if (!s)
@@ -548,7 +551,7 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
 	SCOPED(arena_free) struct arena tmp = { 0 };
 	struct mcp_call with = *call;
 	struct mcp_limit limit;
-	struct mcp_server *s = hold(h, call->server, &limit, e);
+	struct mcp_server *s = hold(h, call->server, &limit, NULL, e);
 	int rc;
 
 	*result = (struct mcp_result){ .not_sent = true };
@@ -558,7 +561,7 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
 	with.output = mcp_server_output(s, call->tool, &tmp);
 	unlock(h);
 	if (mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, call->tool))
-		rc = s->link.call(s->link.arg, &with, &limit, a, result, c, e);
+		rc = mcp_server_call(s, &with, &limit, a, result, c, e);
 	else
 		rc = err_set(e, E_NOENT,
 			     "the manifest does not publish tool \"%.*s\" of server \"%.*s\"",
@@ -572,15 +575,20 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
 int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, struct arena *a,
 		     const struct json **result, const struct cancel *c, struct err *e)
 {
+	struct mcp_peer peer;
 	struct mcp_limit limit;
-	struct mcp_server *s = hold(h, request->server, &limit, e);
+	struct mcp_server *s = hold(h, request->server, &limit, &peer, e);
 	int rc;
 
 	if (!s)
 		return E_NOENT;
 	if (request->timeout_ms)
 		limit.call_ms = limit.max_ms = request->timeout_ms;
-	rc = s->link.request(s->link.arg, request, &limit, a, result, c, e);
+	if (strcmp(request->method, "resources/subscribe") == 0 ||
+	    strcmp(request->method, "resources/unsubscribe") == 0)
+		rc = mcp_server_watch(s, request, &peer, &limit, a, result, c, e);
+	else
+		rc = s->link.request(s->link.arg, request, &limit, a, result, c, e);
 	let_go(h, s);
 	return rc;
 }

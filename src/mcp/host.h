@@ -41,13 +41,6 @@ struct mcp_caps {
 	bool resources, subscribe, prompts, completions, logging;
 };
 
-/* What a server may ask in the midst of a call, as far as whoever makes the calls answers it;
- * nothing else is announced, and all else is refused. */
-struct mcp_offer {
-	bool form, url; /* elicitation/create, by mode */
-	bool sampling;
-};
-
 enum mcp_state { MCP_STARTING, MCP_READY, MCP_FAILED, MCP_STOPPED };
 
 struct mcp_server_status {

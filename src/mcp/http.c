@@ -303,7 +303,6 @@ static int carry(void *arg, struct mcp_load *load, struct err *e)
 	int rc;
 
 	r.life = mcp_http_where(r.h, &a, &place, &wire);
-	mcp_frame_close(load->frame, (str){ 0 });
 	const struct mcp_talk t = {
 		.wire = &wire,
 		.at = &place,

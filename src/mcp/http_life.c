@@ -61,8 +61,9 @@ static void took_tools(struct life *l, const struct mcp_event *ev)
 	if (ev->text.n)
 		remark(l, ev->text);
 	l->was_ready = true;
-	l->opt->on_tools(l->opt->arg, &l->session.peer, &l->session.listing);
-	mcp_listing_done(&l->session.listing);
+	mcp_calls_speak(l->h->calls, &l->session);
+	l->opt->on_tools(l->opt->arg, &l->session, &l->session.pages.listing);
+	mcp_pages_done(&l->session.pages);
 }
 
 /* Whoever made the call answers it; where nobody can, the server hears so at once. */

@@ -11,7 +11,7 @@
 #define MCP_LINK_H
 
 #include "mcp/session.h"
-
+#include "mcp/watches.h"
 #include "os/sandbox.h"
 
 /* How a life ended. */
@@ -30,10 +30,13 @@ struct mcp_link_opt {
 	const char *cwd;
 	const struct sandbox *box; /* NULL: none */
 	struct mcp_session_opt session;
+	struct mcp_watches
+		*watches; /* what the session is to be told with mcp_session_watch() */
 	size_t line_max; /* one message, in bytes */
 	int64_t stall_ms; /* it takes no byte for so long: it is dead */
 	/* A list of tools came, the first or a changed one; take over *listing by moving it. */
-	void (*on_tools)(void *arg, const struct mcp_peer *peer, struct mcp_listing *listing);
+	void (*on_tools)(void *arg, const struct mcp_session *session,
+			 struct mcp_listing *listing);
 	/* As in mcp_host_opt; never NULL. */
 	void (*on_notice)(void *arg, str method, const struct json *params);
 	void *arg;

@@ -23,6 +23,13 @@ struct mcp_question {
 	const struct json *params;
 };
 
+/* What a server may ask in the midst of a call, as far as whoever makes the calls answers it;
+ * nothing else is announced, and all else is refused. */
+struct mcp_offer {
+	bool form, url; /* elicitation/create, by mode */
+	bool sampling;
+};
+
 /* The result, JSON object text on one line; or code != 0: an error. */
 struct mcp_answer {
 	str result;

@@ -23,6 +23,8 @@
 #define LIVED_MS 30000
 #define SOON_TRIES 3
 #define START_MS 30000
+#define AGAIN_MS 50
+#define AGAIN_MAX 8
 #define STALL_MS 600000
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 
@@ -121,11 +123,13 @@ bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg
 	       x->has_inherit_env == y->has_inherit_env;
 }
 
-static void on_tools(void *arg, const struct mcp_peer *peer, struct mcp_listing *listing)
+static void on_tools(void *arg, const struct mcp_session *session, struct mcp_listing *listing)
 {
 	struct mcp_server *s = arg;
 
-	s->opt.on_tools(s->opt.arg, s, peer, listing);
+	s->client.session.era =
+		session->peer.stateless ? MCP_ERA_STATELESS : MCP_ERA_INITIALIZE;
+	s->opt.on_tools(s->opt.arg, s, session, listing);
 	if (!s->open)
 		s->link.open(s->link.arg);
 	s->open = true;
@@ -207,6 +211,7 @@ static void fill_client(struct mcp_server *s)
 				     mcp->start_timeout_ms ? mcp->start_timeout_ms : START_MS,
 			     .ping_ms = mcp->ping_interval_ms,
 			     .ids = &s->ids },
+		.watches = s->watches,
 		.line_max = mcp->line_max ? (size_t)mcp->line_max : LINE_MAX_BYTES,
 		.stall_ms = call_ms ? call_ms : STALL_MS,
 		.on_tools = on_tools,
@@ -217,8 +222,11 @@ static void fill_client(struct mcp_server *s)
 
 static int link_to(struct mcp_server *s, struct err *e)
 {
-	if (s->cfg.http.url.n)
+	if (s->cfg.http.url.n) {
+		/* Not probed yet over HTTP. */
+		s->client.session.era = MCP_ERA_INITIALIZE;
 		return mcp_http_link(&s->link, &s->client, s->opt.config, s->opt.vars, e);
+	}
 	return mcp_client_link(&s->link, &s->client, e);
 }
 
@@ -234,14 +242,15 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	s->opt.env = copy_env(&a, opt->env);
 	s->opt.cwd = arena_cstr(&a, str_of(opt->cwd));
 	s->a = a;
-	fill_client(s);
-	find_secrets(s);
-	rc = cancel_init(&s->stop, NULL, 0, e);
-	if (rc == OK && (rc = link_to(s, e)) < 0)
-		cancel_done(&s->stop);
+	s->stop.fd = -1;
+	if ((rc = mcp_watches_new(&s->watches, e)) == OK &&
+	    (rc = cancel_init(&s->stop, NULL, 0, e)) == OK) {
+		fill_client(s);
+		find_secrets(s);
+		rc = link_to(s, e);
+	}
 	if (rc < 0) {
-		a = s->a;
-		arena_free(&a);
+		mcp_server_free(s);
 		return rc;
 	}
 	s->opt.config = NULL;
@@ -276,6 +285,11 @@ static void *server_main(void *arg)
 		if (ended.was_ready && clock_mono_ms() - began >= LIVED_MS)
 			failures = 0;
 		failures++;
+		/* What was remembered may be wrong, and some die of being probed. */
+		if (!ended.was_ready && !s->cfg.http.url.n)
+			s->client.session.era = s->client.session.era == MCP_ERA_UNKNOWN
+							? MCP_ERA_INITIALIZE
+							: MCP_ERA_UNKNOWN;
 		soon = ended.was_ready && failures <= SOON_TRIES;
 		if (!soon) {
 			s->open = false;
@@ -297,6 +311,88 @@ int mcp_server_start(struct mcp_server *s, struct err *e)
 	return thread_start(&s->thread, name, server_main, s, e);
 }
 
+str mcp_server_kept(const struct mcp_server *s, const struct mcp_session *session,
+		    const struct mcp_listing *listing, struct arena *a)
+{
+	const struct mcp_peer *peer = &session->peer;
+	str list = mcp_listing_text(listing, a);
+	struct buf b = buf_in(a, list.n + 1000);
+
+	buf_add(&b, S("{"));
+	/* Another server, or another version of it, may begin in another way. */
+	if (session->probed || str_eq(s->known.kept_peer, str_of(peer->server))) {
+		buf_json_member(&b, "revision", str_of(peer->revision));
+		buf_json_member(&b, "peer", str_of(peer->server));
+		buf_add(&b, S(","));
+	}
+	buf_add(&b, str_sub(list, 1, list.n));
+	return buf_str(&b);
+}
+
+void mcp_server_recall(struct mcp_server *s, const struct json *kept)
+{
+	str revision = json_str(kept, "revision");
+
+	s->known.kept_peer = arena_dup(&s->a, json_str(kept, "peer"));
+	if (mcp_session_revision(revision))
+		s->client.session.era = MCP_ERA_INITIALIZE;
+	else if (revision.n && !s->cfg.http.url.n)
+		s->client.session.era = MCP_ERA_STATELESS;
+}
+
+/* A server without a handshake may only want the call to be made again with its state, say
+ * because it goes on elsewhere: that is nobody's business above. */
+int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
+		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
+		    const struct cancel *c, struct err *e)
+{
+	struct mcp_call again = *call;
+	int64_t pause = AGAIN_MS;
+	int rc;
+
+	for (int i = 0; i < AGAIN_MAX; i++, pause *= 2) {
+		rc = s->link.call(s->link.arg, &again, limit, a, result, c, e);
+		if (rc < 0 || !result->needs_input || result->questions_n)
+			return rc;
+		again.state = result->state;
+		again.answers = (str){ 0 };
+		if ((rc = wait_ms(pause, c, e)) < 0)
+			return rc;
+	}
+	return err_set(e, E_LIMIT, "server \"%.*s\" wants the call to be made again and again",
+		       STRF(s->cfg.name));
+}
+
+/* To a server with a handshake it is a request like any other; of one without it is part of
+ * the stream of changes, which the server's thread asks for. */
+int mcp_server_watch(struct mcp_server *s, const struct mcp_request *request,
+		     const struct mcp_peer *peer, const struct mcp_limit *limit,
+		     struct arena *a, const struct json **result, const struct cancel *c,
+		     struct err *e)
+{
+	bool on = strcmp(request->method, "resources/subscribe") == 0;
+	struct json *v;
+	str uri;
+	int rc = json_read(&v, a, request->params, e);
+
+	if (rc < 0)
+		return err_wrap(e, E_INVAL, "the params of %s", request->method);
+	uri = json_str(v, "uri");
+	if (on && peer->stateless && !peer->caps.subscribe)
+		return err_set(e, E_PROTO, "server \"%.*s\" tells of no updates",
+			       STRF(s->cfg.name));
+	if (!on)
+		mcp_watches_remove(s->watches, uri);
+	if (!peer->stateless &&
+	    (rc = s->link.request(s->link.arg, request, limit, a, result, c, e)) < 0)
+		return rc;
+	if (on && (rc = mcp_watches_add(s->watches, uri, e)) < 0)
+		return rc;
+	if (peer->stateless && (rc = json_read(&v, a, S("{}"), e)) == OK)
+		*result = v;
+	return rc;
+}
+
 void mcp_server_ask_stop(struct mcp_server *s)
 {
 	cancel_fire(&s->stop, CANCEL_SHUTDOWN);
@@ -313,7 +409,9 @@ void mcp_server_free(struct mcp_server *s)
 
 	if (!s)
 		return;
-	s->link.free(s->link.arg);
+	if (s->link.arg)
+		s->link.free(s->link.arg);
+	mcp_watches_free(s->watches);
 	mcp_listing_done(&s->known.listing);
 	cancel_done(&s->stop);
 	a = s->a;

@@ -3,7 +3,7 @@
  * other, with pauses that grow as long as it fails.  For mcp/host alone, which keeps what is
  * to be known about it.
  *
- * Threads  all from one (the host's caller) but call and request of .link.
+ * Threads  all from one (the host's caller) but the calls and requests.
  */
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
@@ -26,7 +26,7 @@ struct mcp_server_opt {
 	void (*on_start)(void *arg, struct mcp_server *s);
 	void (*on_end)(void *arg, struct mcp_server *s, const struct mcp_ended *ended,
 		       bool soon, int64_t retry_ms);
-	void (*on_tools)(void *arg, struct mcp_server *s, const struct mcp_peer *peer,
+	void (*on_tools)(void *arg, struct mcp_server *s, const struct mcp_session *session,
 			 struct mcp_listing *listing);
 	void (*on_notice)(void *arg, struct mcp_server *s, str method,
 			  const struct json *params);
@@ -43,8 +43,8 @@ struct mcp_known {
 	bool first; /* its first handshake is not over */
 	struct mcp_listing listing; /* the last good one */
 	uint64_t kept; /* hash of the listing that was saved */
-	struct mcp_caps caps;
-	const char *revision;
+	str kept_peer; /* the server that the kept list was of */
+	struct mcp_peer peer; /* of its last handshake */
 	size_t users; /* calls in progress */
 	uint64_t told[16]; /* tools whose results are not what they promise, by hash */
 	size_t told_n;
@@ -57,6 +57,7 @@ struct mcp_server {
 	struct mcp_server_opt opt;
 	struct mcp_link_opt client;
 	struct mcp_link link;
+	struct mcp_watches *watches;
 	_Atomic int64_t ids;
 	struct cancel stop;
 	struct thread thread;
@@ -68,6 +69,24 @@ struct mcp_server {
 int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt,
 		   struct err *e) MUSTUSE;
 int mcp_server_start(struct mcp_server *s, struct err *e) MUSTUSE;
+
+/* What is kept between runs, JSON text in a: the list, how the server begins, and which server
+ * that was found out of.  And what of it is not the list, taken over before there is a thread. */
+str mcp_server_kept(const struct mcp_server *s, const struct mcp_session *session,
+		    const struct mcp_listing *listing, struct arena *a);
+void mcp_server_recall(struct mcp_server *s, const struct json *kept);
+
+/* As of the link, from any thread; and what is to be done again, or waited for, without
+ * anybody above having to know of it. */
+int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
+		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
+		    const struct cancel *c, struct err *e) MUSTUSE;
+
+/* resources/subscribe and resources/unsubscribe, which hold for all lives of the server. */
+int mcp_server_watch(struct mcp_server *s, const struct mcp_request *request,
+		     const struct mcp_peer *peer, const struct mcp_limit *limit,
+		     struct arena *a, const struct json **result, const struct cancel *c,
+		     struct err *e) MUSTUSE;
 
 /* Ask it to end; then wait for that; then free.  NULL is fine for the last. */
 void mcp_server_ask_stop(struct mcp_server *s);

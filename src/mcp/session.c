@@ -1,23 +1,27 @@
 /*
- * The protocol: the handshake, the pages of the list, the questions of the server, the ping.
- * What is sent here is all that a client of the initialize era has to send but for calls
- * and their cancellation, and it is valid in each of the revisions.
+ * The course of a session: which era, the handshake, the list, the questions of the server,
+ * whether it lives.  What is sent to a server of the initialize era is all that a client has to
+ * send but for calls and their cancellation, and it is valid in each of its revisions.
+ *
+ * A server that is silent at first may only be slow to start, so initialize is sent beside
+ * the probe then, and the first answer decides.
  */
 #include "mcp/session.h"
 
 #include "base/utf.h"
 #include "mcp/result.h"
+#include "mcp/stateless.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define OFFERED "2025-11-25"
-#define PAGES_MAX 200
-#define DEBOUNCE_MS 100
-#define LIST_PAUSE_MS 1000
 #define PING_LIMIT_MS 30000
+#define PROBE_MS 5000
+#define LISTEN_PAUSE_MS 1000
+#define LISTEN_PAUSE_MAX_MS 60000
+#define TTL_MIN_MS 300000
 #define TEXT_MAX 4096
-#define CURSOR_MAX 16384
 #define NOT_FOUND (-32601)
 
 static const char *const revisions[] = { "2024-11-05", "2025-03-26", "2025-06-18", OFFERED };
@@ -29,7 +33,8 @@ void mcp_session_init(struct mcp_session *s, const struct mcp_session_opt *opt)
 
 void mcp_session_done(struct mcp_session *s)
 {
-	mcp_listing_done(&s->listing);
+	mcp_pages_done(&s->pages);
+	arena_free(&s->watched_arena);
 }
 
 static int64_t next_id(struct mcp_session *s)
@@ -58,7 +63,7 @@ static void add_offer(struct buf *b, const struct mcp_session_opt *opt)
 	buf_add(b, S("}"));
 }
 
-void mcp_session_begin(struct mcp_session *s, int64_t now_ms, struct buf *out)
+static void initialize(struct mcp_session *s, struct buf *out)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct buf b = buf_in(&a, TEXT_MAX);
@@ -73,72 +78,102 @@ void mcp_session_begin(struct mcp_session *s, int64_t now_ms, struct buf *out)
 	buf_add(&b, S("}}"));
 	s->id_initialize = next_id(s);
 	s->phase = MCP_PHASE_INITIALIZE;
-	s->until_ms = now_ms + s->opt->start_ms;
-	s->heard_ms = now_ms;
+	s->probe_until_ms = 0;
 	mcp_rpc_request(out, s->id_initialize, "initialize", buf_str(&b));
 }
 
-static void ask_page(struct mcp_session *s, struct buf *out)
+void mcp_session_begin(struct mcp_session *s, int64_t now_ms, struct buf *out)
 {
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct buf b = buf_in(&a, 8 * CURSOR_MAX);
+	int64_t patience = s->opt->start_ms / 3;
 
-	if (s->cursor.n) {
-		buf_add(&b, S("{"));
-		buf_json_member(&b, "cursor", s->cursor);
-		buf_add(&b, S("}"));
+	s->until_ms = now_ms + s->opt->start_ms;
+	s->heard_ms = now_ms;
+	if (s->opt->era == MCP_ERA_INITIALIZE) {
+		initialize(s, out);
+		return;
 	}
-	s->id_list = next_id(s);
-	mcp_rpc_request(out, s->id_list, "tools/list", buf_str(&b));
+	if (s->opt->era == MCP_ERA_UNKNOWN && patience > PROBE_MS)
+		patience = PROBE_MS;
+	s->probed = true;
+	s->phase = MCP_PHASE_DISCOVER;
+	s->probe_until_ms = now_ms + patience;
+	s->id_discover = next_id(s);
+	mcp_stateless_discover(s->opt, s->id_discover, out);
 }
 
 static void ask_list(struct mcp_session *s, int64_t now_ms, struct buf *out)
 {
-	mcp_listing_done(&s->listing);
-	s->pages = 0;
-	s->cursor = (str){ 0 };
-	s->list_at_ms = 0;
-	s->listed_ms = now_ms;
+	SCOPED(arena_free) struct arena a = { 0 };
+
 	if (s->phase == MCP_PHASE_READY)
 		s->until_ms = now_ms + s->opt->start_ms;
-	ask_page(s, out);
+	mcp_pages_ask(&s->pages, s->opt->ids,
+		      s->peer.stateless ? mcp_stateless_meta(s->opt, &a) : S(""), now_ms, out);
 }
 
-static const char *revision_of(str version)
+const char *mcp_session_revision(str version)
 {
 	for (size_t i = 0; i < COUNT(revisions); i++)
-		if (str_eq(version, str_of(revisions[i])))
+		if (str_is(version, revisions[i]))
 			return revisions[i];
 	return NULL;
 }
 
-static void read_caps(const struct json *v, struct mcp_caps *out)
+void mcp_session_read_peer(struct mcp_peer *peer, const struct json *info,
+			   const struct json *caps)
 {
-	const struct json *resources = json_get(v, "resources");
+	const struct json *tools = json_get(caps, "tools"),
+			  *prompts = json_get(caps, "prompts");
+	const struct json *resources = json_get(caps, "resources");
+	str name = utf_head(json_str(info, "name"), 40),
+	    at = utf_head(json_str(info, "version"), 30);
 
-	*out = (struct mcp_caps){
+	(void)snprintf(peer->server, sizeof(peer->server), "%.*s%s%.*s", STRF(name),
+		       name.n && at.n ? " " : "", STRF(at));
+	peer->caps = (struct mcp_caps){
 		.resources = json_is(resources, JSON_OBJECT),
 		.subscribe = json_bool(resources, "subscribe", false),
-		.prompts = json_is(json_get(v, "prompts"), JSON_OBJECT),
-		.completions = json_is(json_get(v, "completions"), JSON_OBJECT),
-		.logging = json_is(json_get(v, "logging"), JSON_OBJECT),
+		.prompts = json_is(prompts, JSON_OBJECT),
+		.completions = json_is(json_get(caps, "completions"), JSON_OBJECT),
+		.logging = json_is(json_get(caps, "logging"), JSON_OBJECT),
 	};
+	peer->tells.tools = json_bool(tools, "listChanged", false);
+	peer->tells.resources = json_bool(resources, "listChanged", false);
+	peer->tells.prompts = json_bool(prompts, "listChanged", false);
+}
+
+static int take_discover(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
+			 struct buf *out, struct err *e)
+{
+	s->id_discover = 0;
+	switch (mcp_stateless_judge(m, &s->peer, e)) {
+	case MCP_STATELESS:
+		/* Whatever becomes of initialize, if that was sent too. */
+		s->id_initialize = 0;
+		s->probe_until_ms = 0;
+		s->phase = MCP_PHASE_LIST;
+		ask_list(s, now_ms, out);
+		return OK;
+	case MCP_OLDER:
+		if (!s->id_initialize)
+			initialize(s, out);
+		return OK;
+	case MCP_NEITHER:
+		break;
+	}
+	return E_PROTO;
 }
 
 static int take_initialize(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
 			   struct buf *out, struct err *e)
 {
 	str version = json_str(m->result, "protocolVersion");
-	const struct json *info = json_get(m->result, "serverInfo");
-	str name = utf_head(json_str(info, "name"), 40),
-	    at = utf_head(json_str(info, "version"), 30);
 
 	s->id_initialize = 0;
-	read_caps(json_get(m->result, "capabilities"), &s->peer.caps);
 	if (m->error)
 		return err_set(e, E_PROTO, "initialize was refused: %.*s",
 			       STRF(utf_head(mcp_result_reason(m->error), 150)));
-	s->peer.revision = revision_of(version);
+	s->peer.revision = mcp_session_revision(version);
 	if (!s->peer.revision && version.n)
 		return err_set(
 			e, E_PROTO,
@@ -147,31 +182,89 @@ static int take_initialize(struct mcp_session *s, const struct mcp_msg *m, int64
 			STRF(utf_head(version, 40)));
 	if (!s->peer.revision)
 		return err_set(e, E_PROTO, "the answer to initialize has no protocolVersion");
-	(void)snprintf(s->peer.server, sizeof(s->peer.server), "%.*s%s%.*s", STRF(name),
-		       name.n && at.n ? " " : "", STRF(at));
+	/* A late answer to the probe changes nothing any more. */
+	s->id_discover = 0;
+	mcp_session_read_peer(&s->peer, json_get(m->result, "serverInfo"),
+			      json_get(m->result, "capabilities"));
 	mcp_rpc_notice(out, "notifications/initialized", (str){ 0 });
 	s->phase = MCP_PHASE_LIST;
 	ask_list(s, now_ms, out);
 	return OK;
 }
 
-/* The list is whole, or as whole as it will get. */
-static void end_list(struct mcp_session *s, struct mcp_event *ev, str remark)
+static void subscribe(struct mcp_session *s, str uri, struct buf *out)
 {
-	s->phase = MCP_PHASE_READY;
-	s->id_list = 0;
-	s->until_ms = 0;
-	ev->kind = MCP_EVENT_TOOLS;
-	ev->text = remark;
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct buf b = buf_in(&a, 6 * uri.n + 100);
+
+	buf_add(&b, S("{"));
+	buf_json_member(&b, "uri", uri);
+	buf_add(&b, S("}"));
+	mcp_rpc_request(out, next_id(s), "resources/subscribe", buf_str(&b));
+}
+
+/* Ask to be told of changes, where that was not done yet. */
+static void ask_changes(struct mcp_session *s, struct buf *out)
+{
+	const struct mcp_peer *p = &s->peer;
+
+	s->listen_at_ms = 0;
+	if (!p->tells.tools && !p->tells.prompts && !p->tells.resources && !s->watched_n)
+		return;
+	s->id_listen = next_id(s);
+	mcp_stateless_listen(s, s->id_listen, out);
+}
+
+/* What was asked of an earlier life of a server is asked of this one. */
+static void begin_watching(struct mcp_session *s, struct buf *out)
+{
+	if (s->peer.stateless)
+		ask_changes(s, out);
+	for (size_t i = 0; i < s->watched_n && !s->peer.stateless; i++)
+		subscribe(s, s->watched[i], out);
+}
+
+static void stop_listening(struct mcp_session *s, struct buf *out)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (s->id_listen)
+		mcp_rpc_notice(out, "notifications/cancelled",
+			       arena_fmt(&a, "{\"requestId\":%lld}", (long long)s->id_listen));
+	s->id_listen = 0;
+}
+
+void mcp_session_watch(struct mcp_session *s, const str *uris, size_t n, struct buf *out)
+{
+	struct arena fresh = { 0 };
+	str *v = NEWN(&fresh, str, n);
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = arena_dup(&fresh, uris[i]);
+	arena_free(&s->watched_arena);
+	s->watched_arena = fresh;
+	s->watched = v;
+	s->watched_n = n;
+	if (s->phase == MCP_PHASE_READY && s->peer.stateless) {
+		stop_listening(s, out);
+		ask_changes(s, out);
+	}
+}
+
+/* The server has ended the stream of changes: ask again after a while. */
+static void listen_ended(struct mcp_session *s, int64_t now_ms)
+{
+	s->id_listen = 0;
+	s->listen_pause_ms = s->listen_pause_ms ? 2 * s->listen_pause_ms : LISTEN_PAUSE_MS;
+	if (s->listen_pause_ms > LISTEN_PAUSE_MAX_MS)
+		s->listen_pause_ms = LISTEN_PAUSE_MAX_MS;
+	s->listen_at_ms = now_ms + s->listen_pause_ms;
 }
 
 /* The first list decides about the session; a later one that is bad leaves all as it was. */
 static int fail_list(struct mcp_session *s, const struct err *why, struct arena *a,
 		     struct mcp_event *ev, struct err *e)
 {
-	mcp_listing_done(&s->listing);
-	s->cursor = (str){ 0 };
-	s->id_list = 0;
 	if (s->phase != MCP_PHASE_READY)
 		return err_set(e, why->code, "%s", why->msg);
 	s->until_ms = 0;
@@ -180,35 +273,29 @@ static int fail_list(struct mcp_session *s, const struct err *why, struct arena 
 	return OK;
 }
 
-static int read_page(struct mcp_session *s, const struct mcp_msg *m, struct err *e)
+static int take_page(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
+		     struct arena *a, struct buf *out, struct mcp_event *ev, struct err *e)
 {
-	if (m->error)
-		return err_set(e, E_PROTO, "tools/list was refused: %.*s",
-			       STRF(utf_head(mcp_result_reason(m->error), 150)));
-	return mcp_listing_add(&s->listing, m->result, e);
-}
-
-static int take_page(struct mcp_session *s, const struct mcp_msg *m, struct arena *a,
-		     struct buf *out, struct mcp_event *ev, struct err *e)
-{
-	str next = json_str(m->result, "nextCursor");
 	struct err why = { 0 };
+	str remark;
+	int rc = mcp_pages_take(&s->pages, m, s->opt->ids,
+				s->peer.stateless ? mcp_stateless_meta(s->opt, a) : S(""), out,
+				&remark, &why);
 
-	if (m->error && json_i64(m->error, "code", 0) == NOT_FOUND) {
-		end_list(s, ev, S("the server has no tools"));
-		return OK;
-	}
-	if (read_page(s, m, &why) < 0)
+	if (rc < 0)
 		return fail_list(s, &why, a, ev, e);
-	if (!next.n) {
-		end_list(s, ev, (str){ 0 });
-	} else if (++s->pages >= PAGES_MAX || str_eq(next, s->cursor) || next.n > CURSOR_MAX) {
-		end_list(s, ev,
-			 S("the list of tools does not end; what it had so far is taken"));
-	} else {
-		s->cursor = arena_dup(&s->listing.a, next);
-		ask_page(s, out);
-	}
+	if (rc == MCP_PAGES_MORE)
+		return OK;
+	/* It is whole, or as whole as it will get. */
+	if (s->phase != MCP_PHASE_READY)
+		begin_watching(s, out);
+	s->phase = MCP_PHASE_READY;
+	s->until_ms = 0;
+	if (s->pages.ttl_ms > 0 && !s->peer.tells.tools)
+		s->pages.due_ms =
+			now_ms + (s->pages.ttl_ms > TTL_MIN_MS ? s->pages.ttl_ms : TTL_MIN_MS);
+	ev->kind = MCP_EVENT_TOOLS;
+	ev->text = remark;
 	return OK;
 }
 
@@ -250,7 +337,7 @@ static bool is_question(const struct mcp_session *s, const struct mcp_msg *m,
 	const struct mcp_offer *o = &s->opt->offer;
 	bool url = str_eq(json_str(m->params, "mode"), S("url"));
 
-	if (s->phase < MCP_PHASE_LIST)
+	if (s->phase < MCP_PHASE_LIST || s->peer.stateless)
 		return false;
 	*kind = MCP_ELICIT;
 	if (str_eq(m->method, S("elicitation/create")))
@@ -269,7 +356,7 @@ static void take_request(struct mcp_session *s, const struct mcp_msg *m, struct 
 		ev->kind = MCP_EVENT_QUESTION;
 		ev->request = m->id;
 		ev->params = m->params;
-	} else if (str_eq(m->method, S("roots/list")) && s->opt->root.n) {
+	} else if (str_eq(m->method, S("roots/list")) && s->opt->root.n && !s->peer.stateless) {
 		mcp_rpc_answer(out, m->id, roots_result(a, s->opt->root));
 	} else {
 		mcp_rpc_refuse(out, m->id, NOT_FOUND,
@@ -305,6 +392,19 @@ static void take_log(const struct mcp_msg *m, struct arena *a, struct mcp_event 
 	}
 }
 
+/* A question is taken back, or the stream of changes ends. */
+static void take_cancelled(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
+			   struct mcp_event *ev)
+{
+	int64_t id;
+
+	ev->request = json_get(m->params, "requestId");
+	if (!s->peer.stateless)
+		ev->kind = MCP_EVENT_WITHDRAWN;
+	else if (s->id_listen && mcp_rpc_own_id(ev->request, &id) && id == s->id_listen)
+		listen_ended(s, now_ms);
+}
+
 static void take_notice(struct mcp_session *s, const struct mcp_msg *m, int64_t now_ms,
 			struct arena *a, struct mcp_event *ev)
 {
@@ -312,16 +412,12 @@ static void take_notice(struct mcp_session *s, const struct mcp_msg *m, int64_t 
 		take_progress(m, ev);
 	else if (str_eq(m->method, S("notifications/message")))
 		take_log(m, a, ev);
-	else if (str_eq(m->method, S("notifications/tools/list_changed")) && !s->list_at_ms) {
-		/* Not at once, since they come in bursts, and never in a tight circle. */
-		s->list_at_ms = now_ms + DEBOUNCE_MS;
-		if (s->list_at_ms < s->listed_ms + LIST_PAUSE_MS)
-			s->list_at_ms = s->listed_ms + LIST_PAUSE_MS;
-	} else if (str_eq(m->method, S("notifications/cancelled"))) {
-		ev->kind = MCP_EVENT_WITHDRAWN;
-		ev->request = json_get(m->params, "requestId");
-	} else if (str_starts(m->method, S("notifications/resources/")) ||
-		   str_eq(m->method, S("notifications/prompts/list_changed"))) {
+	else if (str_eq(m->method, S("notifications/tools/list_changed")))
+		mcp_pages_changed(&s->pages, now_ms);
+	else if (str_eq(m->method, S("notifications/cancelled")))
+		take_cancelled(s, m, now_ms, ev);
+	else if (str_starts(m->method, S("notifications/resources/")) ||
+		 str_eq(m->method, S("notifications/prompts/list_changed"))) {
 		ev->kind = MCP_EVENT_NOTICE;
 		ev->method = m->method;
 		ev->params = m->params;
@@ -336,10 +432,18 @@ static int take_answer(struct mcp_session *s, const struct mcp_msg *m, int64_t n
 	if (!mcp_rpc_own_id(m->id, &id) || id <= 0)
 		return OK;
 	s->id_ping = 0;
+	if (id == s->id_discover)
+		return take_discover(s, m, now_ms, out, e);
 	if (id == s->id_initialize)
 		return take_initialize(s, m, now_ms, out, e);
-	if (id == s->id_list)
-		return take_page(s, m, a, out, ev, e);
+	if (id == s->pages.id)
+		return take_page(s, m, now_ms, a, out, ev, e);
+	if (id == s->id_listen) {
+		/* One that cannot do that is not asked again. */
+		listen_ended(s, now_ms);
+		s->listen_at_ms = m->error ? 0 : s->listen_at_ms;
+		return OK;
+	}
 	ev->kind = MCP_EVENT_ANSWER;
 	ev->id = id;
 	ev->result = m->result;
@@ -377,10 +481,12 @@ static int check_limits(struct mcp_session *s, int64_t now_ms, struct err *e)
 		return OK;
 	if (s->phase != MCP_PHASE_READY)
 		return err_set(e, E_TIMEOUT, "no answer to %s within %lld ms",
-			       s->phase == MCP_PHASE_LIST ? "tools/list" : "initialize",
+			       s->phase == MCP_PHASE_LIST       ? "tools/list"
+			       : s->phase == MCP_PHASE_DISCOVER ? "server/discover"
+								: "initialize",
 			       (long long)s->opt->start_ms);
 	/* A list that does not come is given up; whether the server lives, ping will tell. */
-	s->id_list = 0;
+	s->pages.id = 0;
 	s->until_ms = 0;
 	return OK;
 }
@@ -390,29 +496,57 @@ int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct bu
 {
 	int rc = check_limits(s, now_ms, e);
 
+	if (rc == OK && s->probe_until_ms && now_ms >= s->probe_until_ms)
+		initialize(s, out);
 	if (rc < 0 || s->phase != MCP_PHASE_READY)
 		return rc;
-	if (s->list_at_ms && now_ms >= s->list_at_ms && !s->id_list)
+	if (s->pages.due_ms && now_ms >= s->pages.due_ms && !s->pages.id)
 		ask_list(s, now_ms, out);
+	if (s->listen_at_ms && now_ms >= s->listen_at_ms)
+		ask_changes(s, out);
 	if (s->opt->ping_ms && idle && !s->id_ping && now_ms >= s->heard_ms + s->opt->ping_ms) {
 		s->id_ping = next_id(s);
 		s->ping_until_ms = now_ms + ping_limit(s);
-		mcp_rpc_request(out, s->id_ping, "ping", (str){ 0 });
+		if (s->peer.stateless)
+			mcp_stateless_discover(s->opt, s->id_ping, out);
+		else
+			mcp_rpc_request(out, s->id_ping, "ping", (str){ 0 });
 	}
 	return OK;
 }
 
+static void sooner(int64_t *due, int64_t at)
+{
+	if (at && at < *due)
+		*due = at;
+}
+
 int64_t mcp_session_due(const struct mcp_session *s, bool idle)
 {
-	int64_t due = s->until_ms ? s->until_ms : INT64_MAX;
+	int64_t due = INT64_MAX;
 
-	if (s->id_ping && s->ping_until_ms < due)
-		due = s->ping_until_ms;
+	sooner(&due, s->until_ms);
+	sooner(&due, s->probe_until_ms);
+	if (s->id_ping)
+		sooner(&due, s->ping_until_ms);
 	if (s->phase != MCP_PHASE_READY)
 		return due;
-	if (s->list_at_ms && !s->id_list && s->list_at_ms < due)
-		due = s->list_at_ms;
-	if (s->opt->ping_ms && idle && !s->id_ping && s->heard_ms + s->opt->ping_ms < due)
-		due = s->heard_ms + s->opt->ping_ms;
+	if (!s->pages.id)
+		sooner(&due, s->pages.due_ms);
+	sooner(&due, s->listen_at_ms);
+	if (s->opt->ping_ms && idle && !s->id_ping)
+		sooner(&due, s->heard_ms + s->opt->ping_ms);
 	return due;
+}
+
+size_t mcp_session_open(const struct mcp_session *s, int64_t ids[5])
+{
+	const int64_t all[5] = { s->id_discover, s->id_initialize, s->pages.id, s->id_ping,
+				 s->id_listen };
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (all[i])
+			ids[n++] = all[i];
+	return n;
 }

@@ -1,30 +1,37 @@
 /*
- * mcp/session: the protocol with one server, from initialize on, for the revisions that
- * begin that way (2024-11-05 to 2025-11-25).  It is told messages and the time, and says what
- * to send and what has happened; the bytes are carried by mcp/client.  Pure.
+ * mcp/session: the protocol with one server, in every revision known: a server is asked with
+ * server/discover what it speaks, and with initialize when it does not answer that (2024-11-05
+ * to 2025-11-25; the words of the later ones are in mcp/stateless).  It is told messages and
+ * the time, and says what to send and what has happened; the bytes are carried by a link.
+ * Pure.
  *
  * Tool calls are not its business: a call is a request like any other to the server, and its
- * answer is handed on.  A later way of beginning (without initialize) is a second such file.
+ * answer is handed on.
  *
  * Threads  one.
  */
 #ifndef MCP_SESSION_H
 #define MCP_SESSION_H
 
-#include "mcp/listing.h"
-#include "mcp/rpc.h"
+#include "mcp/pages.h"
 
-#include <stdatomic.h>
+/* How a server begins. */
+enum mcp_era { MCP_ERA_UNKNOWN, MCP_ERA_INITIALIZE, MCP_ERA_STATELESS };
 
 /* What is known of a server from its handshake. */
 struct mcp_peer {
 	const char *revision; /* agreed */
+	bool stateless;
 	char server[80]; /* name and version that the server gives itself */
 	struct mcp_caps caps;
+	struct {
+		bool tools, resources, prompts;
+	} tells; /* it says when these lists change */
 };
 
 struct mcp_session_opt {
 	const char *version; /* of ours */
+	enum mcp_era era; /* as it was the last time; UNKNOWN: probe */
 	struct mcp_offer offer;
 	str root; /* absolute path of the directory to offer, "" none */
 	int64_t start_ms; /* limit of the handshake */
@@ -32,24 +39,34 @@ struct mcp_session_opt {
 	_Atomic int64_t *ids; /* the last id that was given to a request */
 };
 
-enum mcp_phase { MCP_PHASE_NEW, MCP_PHASE_INITIALIZE, MCP_PHASE_LIST, MCP_PHASE_READY };
+enum mcp_phase {
+	MCP_PHASE_NEW,
+	MCP_PHASE_DISCOVER,
+	MCP_PHASE_INITIALIZE,
+	MCP_PHASE_LIST,
+	MCP_PHASE_READY,
+};
 
 struct mcp_session {
 	const struct mcp_session_opt *opt;
 	enum mcp_phase phase;
+	bool probed; /* the era was found out, not remembered */
 	struct mcp_peer peer; /* once agreed */
-	struct mcp_listing listing; /* being collected; after MCP_EVENT_TOOLS it is whole */
-	int64_t id_initialize, id_list, id_ping; /* 0: not asked */
+	struct mcp_pages pages; /* its listing is whole after MCP_EVENT_TOOLS */
+	/* 0: not asked, or answered. */
+	int64_t id_discover, id_initialize, id_ping, id_listen;
 	int64_t until_ms; /* of the handshake, or of a listing */
+	int64_t probe_until_ms; /* then initialize is tried beside */
 	int64_t heard_ms, ping_until_ms;
-	int64_t list_at_ms, listed_ms; /* a new list is due; when the last was begun */
-	int pages;
-	str cursor; /* of the page that was asked for, in the listing's arena */
+	int64_t listen_at_ms, listen_pause_ms; /* when to listen; 0: not */
+	struct arena watched_arena;
+	const str *watched; /* URIs of resources */
+	size_t watched_n;
 };
 
 enum mcp_event_kind {
 	MCP_EVENT_NONE,
-	MCP_EVENT_TOOLS, /* the list is whole: take session.listing; the first time: ready */
+	MCP_EVENT_TOOLS, /* the list is whole: take pages.listing; the first time: ready */
 	MCP_EVENT_ANSWER, /* to a request that is not the session's */
 	MCP_EVENT_PROGRESS,
 	MCP_EVENT_LOG,
@@ -85,7 +102,20 @@ int mcp_session_take(struct mcp_session *s, const struct mcp_msg *m, int64_t now
 int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct buf *out,
 		     struct err *e) MUSTUSE;
 
+/* The resources whose updates are wanted, all of them; copied.  A life begins with asking for
+ * them; while it lasts a server with a handshake has been asked by whoever wants them. */
+void mcp_session_watch(struct mcp_session *s, const str *uris, size_t n, struct buf *out);
+
 /* When mcp_session_tick() has something to do. */
 int64_t mcp_session_due(const struct mcp_session *s, bool idle);
+
+/* The ids of the session's own requests that wait for an answer, at most 5. */
+size_t mcp_session_open(const struct mcp_session *s, int64_t ids[5]);
+
+/* For mcp/stateless: a revision of the initialize era, NULL when it is unknown; and what a
+ * server says of itself, of which info and caps may be missing. */
+const char *mcp_session_revision(str version);
+void mcp_session_read_peer(struct mcp_peer *peer, const struct json *info,
+			   const struct json *caps);
 
 #endif

@@ -5,6 +5,7 @@
 #include "mcp/slots.h"
 
 #include "base/utf.h"
+#include "mcp/stateless.h"
 #include "os/thread.h"
 
 #include <stdio.h>
@@ -133,6 +134,11 @@ static void finish(struct mcp_slot *s, int rc, bool not_sent, const char *why)
 	bell_ring(&s->bell);
 }
 
+void mcp_slots_close(const struct mcp_calls *c, struct mcp_frame *f)
+{
+	mcp_frame_close(f, str_of(c->more[f->answers]));
+}
+
 /* The first frame that is of call id. */
 static struct mcp_frame *take_frame(struct mcp_calls *c, int64_t id)
 {
@@ -164,8 +170,10 @@ struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
 	*by = c->carrier;
 	if (c->carrier && s->state == QUEUED)
 		f = take_frame(c, s->id);
-	if (f)
+	if (f) {
 		s->state = WRITTEN;
+		mcp_slots_close(c, f);
+	}
 	mcp_slots_unlock(c);
 	return f;
 }
@@ -207,6 +215,23 @@ void mcp_calls_carry(struct mcp_calls *c, const struct mcp_carrier *carrier)
 	mcp_slots_unlock(c);
 }
 
+void mcp_calls_speak(struct mcp_calls *c, const struct mcp_session *session)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct mcp_session_opt *opt = session->opt;
+	bool stateless = session->peer.stateless;
+	str more[2] = { { 0 } };
+
+	for (size_t i = 0; i < COUNT(more) && stateless; i++)
+		more[i] = mcp_stateless_more(opt, i == 1, &a);
+	mcp_slots_lock(c);
+	for (size_t i = 0; i < COUNT(more); i++)
+		(void)snprintf(c->more[i], sizeof(c->more[i]), "%.*s", STRF(more[i]));
+	c->stateless = stateless;
+	c->offer = opt->offer;
+	mcp_slots_unlock(c);
+}
+
 const struct bell *mcp_calls_bell(const struct mcp_calls *c)
 {
 	return &c->bell;
@@ -232,7 +257,7 @@ struct mcp_frame *mcp_calls_next(struct mcp_calls *c)
 	if (s)
 		s->state = TAKEN;
 	if (f)
-		mcp_frame_close(f, (str){ 0 });
+		mcp_slots_close(c, f);
 	mcp_slots_unlock(c);
 	return f;
 }
@@ -268,6 +293,8 @@ void mcp_calls_answer(struct mcp_calls *c, const struct mcp_event *ev, struct ar
 	if (s && s->state == WRITTEN) {
 		s->line = *line;
 		*line = (struct arena){ 0 };
+		s->stateless = c->stateless;
+		s->offer = s->answers ? c->offer : (struct mcp_offer){ 0 };
 		s->result = ev->result;
 		s->error = ev->error;
 		finish(s, OK, false, "");

@@ -14,6 +14,7 @@
 #define MCP_SLOTS_MAX 256
 #define MCP_FRAMES_MAX 512
 #define MCP_WHY_MAX 200
+#define MCP_META_MAX 1024
 #define MCP_QUESTIONS_MAX 4
 
 enum mcp_slot_state {
@@ -47,6 +48,8 @@ struct mcp_slot {
 	/* The outcome. */
 	int rc;
 	bool not_sent;
+	bool stateless; /* the server has no handshake, */
+	struct mcp_offer offer; /* and this was offered to it */
 	char why[MCP_WHY_MAX];
 	struct arena line;
 	const struct json *result, *error;
@@ -64,6 +67,9 @@ struct mcp_calls {
 	size_t frames;
 	const struct mcp_carrier *carrier; /* callers carry; NULL: they do not */
 	int lent; /* the server's input while its thread writes nothing, else -1 */
+	char more[2][MCP_META_MAX]; /* see mcp_calls_speak() */
+	bool stateless;
+	struct mcp_offer offer;
 	bool shut;
 	char shut_why[MCP_WHY_MAX];
 };
@@ -82,6 +88,8 @@ struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
 bool mcp_slots_carried(struct mcp_calls *c, struct mcp_slot *s, struct mcp_frame *again, int rc,
 		       bool not_run, const char *why);
 
+/* End a request's frame in the words of the server that is there. */
+void mcp_slots_close(const struct mcp_calls *c, struct mcp_frame *f);
 void mcp_slots_free_asked(struct mcp_asked *q);
 
 #endif

@@ -172,7 +172,7 @@ static void on_initialize(struct arena *a, const struct json *id)
 static const char *const names[] = { "echo", "fail",     "rpc_error", "hang",     "seen",
 				     "env",  "big",      "huge",      "progress", "log",
 				     "die",  "die_once", "freeze",    "pid",      "replies",
-				     "raw",  "deaf",     "mute",      "ask" };
+				     "raw",  "deaf",     "mute",      "ask",      "again" };
 
 static void on_list(struct arena *a, const struct json *id, const struct json *params)
 {
@@ -352,6 +352,85 @@ static void on_call(struct arena *a, const struct json *id, const struct json *p
 	}
 }
 
+static void refuse(struct arena *a, const struct json *id, int code, const char *why)
+{
+	struct buf b = buf_in(a, 1000);
+
+	mcp_rpc_refuse(&b, id, code, str_of(why));
+	send_line(&b);
+}
+
+/* Asks the person by its result, the call being made again with the answer. */
+static void ask_again(struct arena *a, const struct json *id, const struct json *params)
+{
+	struct buf b = buf_in(a, OUT_MAX);
+
+	if (!json_get(params, "inputResponses")) {
+		answer(a, id,
+		       "{\"resultType\":\"input_required\",\"requestState\":\"st\","
+		       "\"inputRequests\":{\"who\":{\"method\":\"elicitation/"
+		       "create\",\"params\":"
+		       "{\"message\":\"who?\"}}}}");
+		return;
+	}
+	json_write(&b, json_get(params, "inputResponses"));
+	buf_add(&b, json_str(params, "requestState"));
+	text_result(a, id, buf_str(&b));
+}
+
+/* The call is to be made again n times. */
+static void come_again(struct arena *a, const struct json *id, const struct json *params)
+{
+	int64_t n = json_i64(json_get(params, "arguments"), "n", 0), at = 0;
+
+	(void)str_i64(json_str(params, "requestState"), &at);
+	if (at < n)
+		answer(a, id,
+		       arena_fmt(
+			       a,
+			       "{\"resultType\":\"input_required\",\"requestState\":\"%lld\"}",
+			       (long long)at + 1)
+			       .p);
+	else
+		text_result(a, id, arena_fmt(a, "after %lld", (long long)at));
+}
+
+/* A server without a handshake; true when that was all. */
+static bool on_stateless(struct arena *a, const struct mcp_msg *m)
+{
+	const struct json *meta = json_get(m->params, "_meta");
+	str tool = json_str(m->params, "name");
+
+	if (m->kind != MCP_REQUEST)
+		return false;
+	if (!str_is(json_str(meta, "io.modelcontextprotocol/protocolVersion"), "2026-07-28") ||
+	    !json_is(json_get(meta, "io.modelcontextprotocol/clientCapabilities"), JSON_OBJECT))
+		refuse(a, m->id, -32602, "no _meta");
+	else if (str_is(m->method, "server/discover"))
+		answer(a, m->id,
+		       "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+		       "\"capabilities\":{\"tools\":{\"listChanged\":true},\"resources\":{"
+		       "\"subscribe\":true}},\"ttlMs\":0,\"cacheScope\":\"private\"}");
+	else if (str_is(m->method, "subscriptions/listen") && number("changed") && !me.late)
+		on_initialized(a);
+	else if (str_is(m->method, "subscriptions/listen")) {
+		str uri = json_text(json_at(
+			json_get(json_get(m->params, "notifications"), "resourceSubscriptions"),
+			0));
+		if (uri.n)
+			notice(a, "notifications/resources/updated",
+			       arena_fmt(a, "{\"uri\":\"%.*s\"}", STRF(uri)).p);
+	} else if (str_is(m->method, "initialize") || str_is(m->method, "ping"))
+		refuse(a, m->id, -32601, "Method not found");
+	else if (str_is(m->method, "tools/call") && str_is(tool, "ask"))
+		ask_again(a, m->id, m->params);
+	else if (str_is(m->method, "tools/call") && str_is(tool, "again"))
+		come_again(a, m->id, m->params);
+	else
+		return false;
+	return true;
+}
+
 static void on_message(struct arena *a, const struct mcp_msg *m)
 {
 	if (m->kind == MCP_ANSWER && str_eq(json_text(m->id), S("asked"))) {
@@ -370,6 +449,12 @@ static void on_message(struct arena *a, const struct mcp_msg *m)
 	if (trick("silent"))
 		return;
 	make_noise();
+	if (trick("stateless") && on_stateless(a, m))
+		return;
+	if (str_eq(m->method, S("server/discover")) && trick("dies-of-unknown"))
+		exit(5);
+	if (str_eq(m->method, S("server/discover")) && trick("deaf-to-unknown"))
+		return;
 	if (str_eq(m->method, S("initialize"))) {
 		(void)snprintf(me.revision, sizeof(me.revision), "%s",
 			       json_str(m->params, "protocolVersion").p);
@@ -394,10 +479,7 @@ static void on_message(struct arena *a, const struct mcp_msg *m)
 		json_write(&me.seen, m->params);
 		buf_add(&me.seen, S("\n"));
 	} else if (m->kind == MCP_REQUEST) {
-		struct buf b = buf_in(a, 1000);
-
-		mcp_rpc_refuse(&b, m->id, -32601, S("Method not found"));
-		send_line(&b);
+		refuse(a, m->id, -32601, "Method not found");
 	}
 }
 

@@ -5,7 +5,7 @@
  *
  * Tricks: silent, exit=N, noise, flood, early-changed, ask-first, revision=R, page=N,
  * page-loop, read-only, changed=N, no-ping, ignore-eof, die-at=METHOD, crlf, trickle, init-error,
- * no-tools, twice, updates=N (of one resource, after initialized), log=FILE (every line it reads is appended), tools=a,b,c, many=N.
+ * stateless (no handshake: 2026-07-28), deaf-to-unknown, dies-of-unknown, no-tools, twice, updates=N (of one resource, after initialized), log=FILE (every line it reads is appended), tools=a,b,c, many=N.
  *
  * Tools: echo{text} fail rpc_error hang seen{} (ids of cancelled calls, with reasons)
  * env big{n} huge{n,tail} progress{n} log{text} die die_once{flag} freeze pid replies raw{result} late

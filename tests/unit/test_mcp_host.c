@@ -363,8 +363,8 @@ static void pages_are_merged_and_endless_ones_end(void **state)
 	add(&r, "none", TRICKS("no-tools"));
 	go(&r);
 	ready(&r);
-	assert_int_equal(status_of(&r, "pages").listed, 19);
-	assert_int_equal(status_of(&r, "loop").listed, 19);
+	assert_int_equal(status_of(&r, "pages").listed, 20);
+	assert_int_equal(status_of(&r, "loop").listed, 20);
 	assert_int_equal(status_of(&r, "many").listed, 3000);
 	assert_int_equal(status_of(&r, "none").listed, 0);
 	assert_int_equal(status_of(&r, "none").state, MCP_READY);
@@ -564,6 +564,162 @@ static void other_requests_are_answered_and_changes_are_told(void **state)
 	(void)pthread_mutex_unlock(&r.lock);
 	assert_true(status_of(&r, "one").caps.resources);
 	assert_string_equal(status_of(&r, "one").revision, "2025-11-25");
+}
+
+static void a_server_without_a_handshake_is_found_out_and_called(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	int asked = 0;
+	struct mcp_call mc = { .server = S("one"),
+			       .tool = S("ask"),
+			       .on_question = answer_question,
+			       .arg = &asked };
+	struct mcp_result result;
+
+	rig_init(&r);
+	r.offer.form = true;
+	add(&r, "one", TRICKS("stateless", "changed=1"));
+	go(&r);
+	ready(&r);
+	assert_string_equal(status_of(&r, "one").revision, "2026-07-28");
+	assert_text(call(&r, "one", "echo", "{\"text\":\"hello\"}"), "hello");
+	/* What it asks is the caller's to answer, by calling again. */
+	assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, NULL), OK);
+	assert_true(result.needs_input && !result.failed);
+	assert_int_equal(result.questions_n, 1);
+	assert_true(str_is(result.questions[0].key, "who"));
+	assert_true(str_is(result.questions[0].server, "one"));
+	mc.state = result.state;
+	mc.answers = S("{\"who\":{\"action\":\"decline\"}}");
+	assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, NULL), OK);
+	assert_text(result.text, "{\"who\":{\"action\":\"decline\"}}st");
+	assert_int_equal(asked, 0);
+	/* One that answers nothing is not asked. */
+	mc = (struct mcp_call){ .server = S("one"), .tool = S("ask") };
+	assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, NULL), OK);
+	assert_text(result.text,
+		    "tool error: the server asks for elicitation/create, which was "
+		    "not offered to it");
+	/* What it does not ask at all goes on by itself, within bounds. */
+	assert_text(call(&r, "one", "again", "{\"n\":3}"), "after 3");
+	mc = (struct mcp_call){ .server = S("one"),
+				.tool = S("again"),
+				.args = S("{\"n\":99}") };
+	assert_int_equal(mcp_host_call(r.host, &mc, &r.a, &result, NULL, NULL), E_LIMIT);
+}
+
+static void changes_of_a_server_without_a_handshake_are_listened_for(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_request rq = { .server = S("one"),
+				  .method = "resources/subscribe",
+				  .params = S("{\"uri\":\"file:///w\"}") };
+	const struct json *v;
+
+	rig_init(&r);
+	add(&r, "one", TRICKS("stateless"));
+	go(&r);
+	ready(&r);
+	for (int life = 0; life < 2; life++) {
+		if (life == 0)
+			assert_int_equal(mcp_host_request(r.host, &rq, &r.a, &v, NULL, NULL),
+					 OK);
+		assert_int_equal(
+			wait_fd(r.noticed.fd, POLLIN, clock_mono_ms() + TEST_MS, NULL, NULL),
+			OK);
+		bell_hear(&r.noticed);
+		(void)pthread_mutex_lock(&r.lock);
+		assert_string_equal(
+			r.notices,
+			"one notifications/resources/updated {\"uri\":\"file:///w\"}\n");
+		r.notices[0] = '\0';
+		(void)pthread_mutex_unlock(&r.lock);
+		/* The next life of it is asked for the same. */
+		if (life == 0) {
+			struct mcp_call die = { .server = S("one"), .tool = S("die") };
+			struct mcp_result result;
+
+			assert_int_equal(mcp_host_call(r.host, &die, &r.a, &result, NULL, NULL),
+					 E_IO);
+		}
+	}
+}
+
+/* Which methods did the server of that log hear first? */
+static str first_method(struct rig *r)
+{
+	str text, line;
+	struct json *v;
+
+	assert_int_equal(
+		file_read(&text, &r->a, arena_fmt(&r->a, "%s/log", r->dir).p, 1 << 20, NULL),
+		OK);
+	line = str_cut(&text, '\n');
+	assert_int_equal(json_read(&v, &r->a, line, NULL), OK);
+	return json_str(v, "method");
+}
+
+static void how_a_server_begins_is_remembered(void **state)
+{
+	static const char *const kinds[] = { "stateless", "log-only" };
+
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		SCOPED(rig_done) struct rig r;
+
+		rig_init(&r);
+		for (int run = 0; run < 2; run++) {
+			str log = arena_fmt(&r.a, "log=%s/log", r.dir);
+
+			(void)unlink(log.p + 4);
+			if (run == 0)
+				add(&r, "one", TRICKS(kinds[i], log.p));
+			go(&r);
+			ready(&r);
+			assert_text(call(&r, "one", "echo", "{\"text\":\"hello\"}"), "hello");
+			assert_true(str_is(first_method(&r), i == 0 || run == 0
+								     ? "server/discover"
+								     : "initialize"));
+			assert_non_null(
+				strstr(r.saved[0].p, i == 0 ? "\"revision\":\"2026-07-28\""
+							    : "\"revision\":\"2025-11-25\""));
+			mcp_host_stop(r.host);
+			r.host = NULL;
+		}
+		/* It is another one now. */
+		((str *)(uintptr_t)r.servers[0].args.v)[1] =
+			i == 0 ? S("log-only") : S("stateless");
+		(void)unlink(arena_fmt(&r.a, "%s/log", r.dir).p);
+		go(&r);
+		for (int tries = 0; tries < 100; tries++) {
+			if (status_of(&r, "one").state == MCP_READY)
+				break;
+			assert_int_equal(wait_fd(-1, 0, clock_mono_ms() + 50, NULL, NULL),
+					 E_TIMEOUT);
+		}
+		assert_text(call(&r, "one", "echo", "{\"text\":\"hello\"}"), "hello");
+	}
+}
+
+static void a_server_that_is_deaf_to_the_probe_or_dies_of_it_is_spoken_to_the_old_way(
+	void **state)
+{
+	static const char *const kinds[] = { "deaf-to-unknown", "dies-of-unknown" };
+
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		SCOPED(rig_done) struct rig r;
+
+		rig_init(&r);
+		r.cfg->start_timeout_ms = 1500;
+		add(&r, "one", TRICKS(kinds[i]));
+		go(&r);
+		for (int tries = 0; tries < 200; tries++) {
+			if (status_of(&r, "one").state == MCP_READY)
+				break;
+			assert_int_equal(wait_fd(-1, 0, clock_mono_ms() + 50, NULL, NULL),
+					 E_TIMEOUT);
+		}
+		assert_text(call(&r, "one", "echo", "{\"text\":\"hello\"}"), "hello");
+	}
 }
 
 static void big_answers_come_whole_and_too_big_ones_fail_alone(void **state)
@@ -1041,6 +1197,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(progress_reaches_the_caller),
 		cmocka_unit_test(what_a_server_asks_in_a_call_is_answered_by_whoever_called),
 		cmocka_unit_test(other_requests_are_answered_and_changes_are_told),
+		cmocka_unit_test(a_server_without_a_handshake_is_found_out_and_called),
+		cmocka_unit_test(changes_of_a_server_without_a_handshake_are_listened_for),
+		cmocka_unit_test(how_a_server_begins_is_remembered),
+		cmocka_unit_test(
+			a_server_that_is_deaf_to_the_probe_or_dies_of_it_is_spoken_to_the_old_way),
 		cmocka_unit_test(big_answers_come_whole_and_too_big_ones_fail_alone),
 		cmocka_unit_test(a_server_that_dies_in_a_call_fails_it_and_is_started_again),
 		cmocka_unit_test(

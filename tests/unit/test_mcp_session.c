@@ -30,9 +30,11 @@ struct rig {
 static void rig_init(struct rig *r)
 {
 	*r = (struct rig){ .now = 1000000 };
-	r->opt = (struct mcp_session_opt){
-		.version = "9.9", .start_ms = START_MS, .ping_ms = PING_MS, .ids = &r->ids
-	};
+	r->opt = (struct mcp_session_opt){ .version = "9.9",
+					   .era = MCP_ERA_INITIALIZE,
+					   .start_ms = START_MS,
+					   .ping_ms = PING_MS,
+					   .ids = &r->ids };
 	r->out = buf_in(&r->a, 1 << 20);
 	mcp_session_init(&r->s, &r->opt);
 }
@@ -106,8 +108,8 @@ static void the_handshake_is_initialize_initialized_list(void **state)
 				      "\"params\":{\"cursor\":\"c\\\"1\"}}\n");
 	assert_int_equal(take(&r, LIST("3", "{\"name\":\"b\"},{\"name\":\"a\"},{}", "")), OK);
 	assert_int_equal(r.ev.kind, MCP_EVENT_TOOLS);
-	assert_int_equal(r.s.listing.n, 2);
-	assert_int_equal(r.s.listing.dropped, 2);
+	assert_int_equal(r.s.pages.listing.n, 2);
+	assert_int_equal(r.s.pages.listing.dropped, 2);
 	assert_string_equal(sent(&r), "");
 }
 
@@ -264,7 +266,7 @@ static void a_page_that_repeats_its_cursor_ends_the_list(void **state)
 	assert_int_equal(take(&r, LIST("3", "{\"name\":\"b\"}", ",\"nextCursor\":\"x\"")), OK);
 	assert_int_equal(r.ev.kind, MCP_EVENT_TOOLS);
 	assert_true(str_has(r.ev.text, S("does not end")));
-	assert_int_equal(r.s.listing.n, 2);
+	assert_int_equal(r.s.pages.listing.n, 2);
 }
 
 static void a_list_of_endless_pages_is_bounded(void **state)

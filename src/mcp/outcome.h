@@ -1,0 +1,18 @@
+/*
+ * mcp/outcome: what a call of a tool came to: text, questions, or a task that goes on.  Pure.
+ *
+ * Limits  16 questions.
+ */
+#ifndef MCP_OUTCOME_H
+#define MCP_OUTCOME_H
+
+#include "mcp/call.h"
+
+/* One of result and error is not NULL.  offer: what the call offered to answer, where its server
+ * has no handshake; NULL: it has one, and its results are texts.  All text is copied into a;
+ * not_sent is left alone. */
+void mcp_outcome_read(struct mcp_result *out, const struct json *result,
+		      const struct json *error, str server, const struct mcp_offer *offer,
+		      struct arena *a);
+
+#endif

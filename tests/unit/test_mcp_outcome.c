@@ -1,0 +1,147 @@
+/*
+ * Results of calls by their type: texts, questions that were offered and those that were not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "mcp/outcome.h"
+
+static const struct mcp_offer form = { .form = true };
+static const struct mcp_offer none;
+
+static struct mcp_result read_result(struct arena *a, const char *text,
+				     const struct mcp_offer *offer)
+{
+	struct arena line = { 0 };
+	struct mcp_result r = { 0 };
+	struct json *v;
+
+	assert_int_equal(json_read(&v, &line, str_of(text), NULL), OK);
+	mcp_outcome_read(&r, v, NULL, S("srv"), offer, a);
+	arena_free(&line); /* nothing of it is kept */
+	return r;
+}
+
+static void what_is_complete_is_text(void **state)
+{
+	static const char *const results[] = {
+		"{\"content\":[{\"type\":\"text\",\"text\":\"t\"}]}",
+		"{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"t\"}]"
+		"}",
+	};
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	for (size_t i = 0; i < COUNT(results); i++) {
+		struct mcp_result r = read_result(&a, results[i], &none);
+
+		assert_string_equal(r.text.p, "t");
+		assert_false(r.failed || r.needs_input);
+	}
+	/* A server with a handshake knows of no types. */
+	struct mcp_result r =
+		read_result(&a,
+			    "{\"resultType\":\"input_required\",\"requestState\":"
+			    "\"s\",\"content\":[{\"type\":\"text\",\"text\":\"t\"}]}",
+			    NULL);
+
+	assert_string_equal(r.text.p, "t");
+	assert_false(r.needs_input);
+}
+
+static void questions_come_with_their_keys_and_the_state(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_result r = read_result(
+		&a,
+		"{\"resultType\":\"input_required\",\"requestState\":\"st\\u00e4te\","
+		"\"inputRequests\":"
+		"{\"one\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\"}},"
+		"\"two\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\"}}}}",
+		&form);
+
+	assert_true(r.needs_input);
+	assert_false(r.failed);
+	assert_int_equal(r.questions_n, 2);
+	assert_true(str_is(r.questions[0].key, "one"));
+	assert_int_equal(r.questions[0].kind, MCP_ELICIT);
+	assert_true(str_is(json_str(r.questions[0].params, "message"), "m"));
+	assert_true(str_is(r.questions[1].key, "two"));
+	assert_true(str_is(r.questions[1].server, "srv"));
+	assert_true(str_is(r.state, "st\xC3\xA4te"));
+	assert_int_equal(r.text.n, 0);
+	/* Only to be made again. */
+	r = read_result(&a, "{\"resultType\":\"input_required\",\"requestState\":\"x\"}",
+			&none);
+	assert_true(r.needs_input);
+	assert_int_equal(r.questions_n, 0);
+}
+
+static void what_was_not_offered_or_is_not_known_fails_the_call(void **state)
+{
+	static const struct {
+		const char *result, *why;
+	} rows[] = {
+		{ "{\"resultType\":\"input_required\",\"inputRequests\":{\"k\":{\"method\":"
+		  "\"sampling/createMessage\",\"params\":{}}}}",
+		  "tool error: the server asks for sampling/createMessage, which was not "
+		  "offered "
+		  "to it" },
+		{ "{\"resultType\":\"input_required\",\"inputRequests\":{\"k\":{\"method\":"
+		  "\"elicitation/create\",\"params\":{\"mode\":\"url\"}}}}",
+		  "tool error: the server asks for elicitation/create, which was not offered "
+		  "to "
+		  "it" },
+		{ "{\"resultType\":\"input_required\",\"inputRequests\":{\"k\":7}}",
+		  "tool error: the server asks for , which was not offered to it" },
+		{ "{\"resultType\":\"input_required\",\"inputRequests\":[]}",
+		  "tool error: what the server asks for is no object" },
+		{ "{\"resultType\":\"input_required\"}",
+		  "tool error: the server asks for input, but not for which" },
+		{ "{\"resultType\":\"input_required\",\"inputRequests\":{},\"requestState\":7}",
+		  "tool error: the server asks for input, but not for which" },
+		{ "{\"resultType\":\"promise\"}", "tool error: the server answered with a "
+						  "result of type \"promise\", which is not "
+						  "known here" },
+	};
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct mcp_result r = read_result(&a, rows[i].result, &form);
+
+		assert_true(r.failed);
+		assert_false(r.needs_input);
+		assert_string_equal(r.text.p, rows[i].why);
+	}
+}
+
+static void too_many_questions_are_refused(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct buf b = buf_in(&a, 100000);
+	struct mcp_result r;
+
+	buf_add(&b, S("{\"resultType\":\"input_required\",\"inputRequests\":{"));
+	for (int i = 0; i < 17; i++)
+		buf_fmt(&b, "%s\"k%d\":{\"method\":\"elicitation/create\"}", i ? "," : "", i);
+	buf_add(&b, S("}}"));
+	r = read_result(&a, buf_str(&b).p, &form);
+	assert_true(r.failed);
+	assert_string_equal(r.text.p,
+			    "tool error: the server asks for more than 16 things at once");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_complete_is_text),
+		cmocka_unit_test(questions_come_with_their_keys_and_the_state),
+		cmocka_unit_test(what_was_not_offered_or_is_not_known_fails_the_call),
+		cmocka_unit_test(too_many_questions_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
