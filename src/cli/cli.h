@@ -96,5 +96,6 @@ extern const struct cmd cmd_policy, cmd_init, cmd_config, cmd_send, cmd_version,
 extern const struct cmd cmd_approvals, cmd_doctor, cmd_service;
 extern const struct cmd cmd_onboard;
 extern const struct cmd cmd_replay;
+extern const struct cmd cmd_mcp;
 
 #endif

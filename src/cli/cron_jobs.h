@@ -21,6 +21,9 @@ int cron_jobs(struct cli *cli, const struct config *cfg, const struct cron_args 
 int cron_job_of(struct store *s, str text, struct arena *a, struct job *out,
 		struct err *e) MUSTUSE;
 
+/* Is the address a chat that the allow-lists have, now? */
+bool cron_reachable(const struct telegram_cfg *t, str address);
+
 /* gantry cron run: argv[1] is the job.  Its exit code; the configuration is read here. */
 int cron_run(struct cli *cli, const struct cron_args *args);
 

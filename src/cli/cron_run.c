@@ -39,8 +39,7 @@ static str target(const struct by_hand *h)
 			 : S("");
 }
 
-/* The allow-lists may have changed since the job was made. */
-static bool reachable(const struct telegram_cfg *t, str address)
+bool cron_reachable(const struct telegram_cfg *t, str address)
 {
 	int64_t chat;
 
@@ -68,7 +67,7 @@ static int check_target(const struct by_hand *h, struct err *e)
 			       "answer is printed");
 	if (!str_eq(channel, S(TELEGRAM_CHANNEL)))
 		return err_set(e, E_INVAL, "--deliver: %.*s is no Telegram chat", STRF(to));
-	if (!reachable(&h->cfg->telegram, rest))
+	if (!cron_reachable(&h->cfg->telegram, rest))
 		return err_set(e, E_DENIED,
 			       "--deliver: %.*s is neither in channels.telegram.allow_from "
 			       "nor a key of channels.telegram.groups",

@@ -38,6 +38,7 @@ static const struct cmd *const commands[] = {
 	&cmd_doctor,
 	&cmd_status,
 	&cmd_service,
+	&cmd_mcp,
 	&cmd_init,
 	&cmd_version,
 };

@@ -9,6 +9,8 @@
 
 #define PATH_DEFAULT "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+#define WITHIN "GANTRY_MCP_WITHIN"
+
 static const char *const passed[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR" };
 
 static str name_of(const char *entry)
@@ -80,7 +82,7 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 				    const struct env *env, bool inherit, const str *extra,
 				    size_t extra_n)
 {
-	size_t n = 0, max = extra_n + 2;
+	size_t n = 0, max = extra_n + 3;
 	const char **v;
 	bool path = replaced(S("PATH"), extra, extra_n);
 
@@ -100,6 +102,9 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 	}
 	if (!path)
 		v[n++] = PATH_DEFAULT;
+	/* Which agents are served above, so that gantry mcp does not start itself. */
+	if (env_get(env, WITHIN).n)
+		v[n++] = arena_fmt(a, WITHIN "=%.*s", STRF(env_get(env, WITHIN))).p;
 	for (size_t i = 0; i < extra_n; i++) /* of a name given twice the last counts */
 		if (!replaced(name_of(arena_cstr(a, extra[i])), extra + i + 1, extra_n - i - 1))
 			v[n++] = arena_cstr(a, extra[i]);

@@ -255,6 +255,21 @@ enum mcp_lost mcp_rpc_lost(const struct mcp_line *line, int64_t *id)
 	return MCP_LOST_ONE;
 }
 
+bool mcp_rpc_asked(const struct mcp_line *line, int64_t *id)
+{
+	struct finding f = { 0 };
+	str text = str_trim(line->text);
+
+	if (!str_starts(text, S("{")))
+		return false;
+	search_head(text, &f);
+	if (f.method && !f.id && line->cut)
+		search_tail(line->tail, &f);
+	if (f.method && f.id)
+		*id = f.id_value;
+	return f.method && f.id;
+}
+
 static void begin(struct buf *b)
 {
 	buf_add(b, S("{\"jsonrpc\":\"2.0\""));

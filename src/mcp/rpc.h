@@ -72,6 +72,10 @@ enum mcp_lost {
 };
 enum mcp_lost mcp_rpc_lost(const struct mcp_line *line, int64_t *id);
 
+/* The same from the other side: was such a line a request, and with which id?  Only integers are
+ * found. */
+bool mcp_rpc_asked(const struct mcp_line *line, int64_t *id);
+
 /* Each appends one whole line.  params and result are JSON text on one line; params may be
  * empty, and is left out then.  id is echoed as it came. */
 void mcp_rpc_request(struct buf *b, int64_t id, const char *method, str params);

@@ -1,10 +1,12 @@
 /*
  * Any bytes from a server: cut into lines in two ways, which must agree, and each line told
- * apart and searched for its id, then given to a session, whose own lines must be messages.
+ * apart and searched for its id, then given to a session, whose own lines must be messages, and
+ * to the side of a server, whose answers must be.
  * The first byte chooses the limit of a line.
  */
 #include "base/utf.h"
 #include "mcp/result.h"
+#include "mcp/serve.h"
 #include "mcp/session.h"
 
 #include <stdlib.h>
@@ -106,6 +108,38 @@ static void converse(str bytes)
 	mcp_session_done(&s);
 }
 
+/* A host says anything: what it is answered is at most one object a message, on one line. */
+static void serve(str bytes, size_t max)
+{
+	static const struct mcp_serve_tool tool = { "t", "T", "d", "{}", NULL, 0, 0, 0, 0 };
+	static const struct mcp_serve_tool *const tools[] = { &tool };
+	static const struct mcp_serve_opt opt = { "1", "i", tools, 1 };
+	struct mcp_serve s;
+	struct mcp_lines l;
+	struct mcp_line line;
+
+	mcp_serve_init(&s, &opt);
+	mcp_lines_init(&l, max);
+	while (mcp_lines_take(&l, &bytes, &line)) {
+		struct buf out = buf_in(&line.a, (size_t)1 << 20);
+		struct mcp_msg m = { .kind = MCP_FOREIGN };
+		struct mcp_serve_event ev;
+		struct json *v;
+
+		if (!line.cut)
+			mcp_rpc_read(&m, &line.a, line.text);
+		mcp_serve_take(&s, &m, &line, &line.a, &out, &ev);
+		str said = buf_str(&out);
+		if (said.n && (str_find(said, S("\n")) != said.n - 1 ||
+			       json_read(&v, &line.a, said, NULL) < 0))
+			abort();
+		if (ev.kind == MCP_SERVE_CALL && (said.n || !ev.tool || !ev.to.id.n))
+			abort();
+		arena_free(&line.a);
+	}
+	mcp_lines_done(&l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	str bytes = { (const char *)data, size };
@@ -114,5 +148,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (run(bytes, max, size + 1) != run(bytes, max, 3))
 		abort();
 	converse(bytes);
+	serve(bytes, max);
 	return 0;
 }
