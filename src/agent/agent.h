@@ -12,6 +12,7 @@
 
 #include "mcp/host.h"
 #include "model/model.h"
+#include "os/wait.h"
 #include "sched/zone.h"
 #include "store/turn.h"
 #include "tools/tools.h"
@@ -28,6 +29,9 @@ struct turn_io {
 	/* Follow-ups join the turn: told with which token a request to the model can be ended
 	 * for one, and with NULL that it is over.  NULL: they wait for the turn's end. */
 	void (*on_request)(void *arg, struct cancel *token);
+	/* A thread of the turn waits for the answer to a row: ring the bell when there may be one
+	 * (waits), or no more.  False: nobody will. */
+	bool (*on_waiting)(void *arg, const struct bell *bell, bool waits);
 	bool parks; /* questions are rows, and the turn is parked until they are answered */
 };
 

@@ -55,7 +55,26 @@ static int by_line(struct run *r, const struct form *f, const struct mcp_questio
 	return OK;
 }
 
-static int ask_person(struct run *r, const struct mcp_question *q, struct arena *a,
+/* In a channel that asks by rows. */
+static int by_row(struct run *r, str call_id, const struct mcp_question *q, struct arena *a,
+		  struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	static const char *const words[] = {
+		[QUESTION_PENDING] = "open",      [QUESTION_ANSWERED] = "accepted",
+		[QUESTION_DECLINED] = "declined", [QUESTION_CANCELLED] = "cancelled",
+		[QUESTION_EXPIRED] = "expired",   [QUESTION_VOID] = "void",
+	};
+	enum question_state end;
+	struct err why = { 0 };
+	int rc = asks_by_row(r, call_id, q, a, &out->result, &end, c, &why);
+
+	log_end(q, rc < 0 ? "void" : words[end], a);
+	if (rc == E_LIMIT)
+		return refuse(out, INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
+	return rc < 0 ? err_set(e, rc, "%s", why.msg) : OK;
+}
+
+static int ask_person(struct run *r, str call_id, const struct mcp_question *q, struct arena *a,
 		      struct mcp_answer *out, const struct cancel *c, struct err *e)
 {
 	struct err why = { 0 };
@@ -66,17 +85,18 @@ static int ask_person(struct run *r, const struct mcp_question *q, struct arena 
 			 STRF(log_q(a, str_of(why.msg))));
 		return refuse(out, INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
 	}
+	if (r->io && r->io->parks)
+		return by_row(r, call_id, q, a, out, c, e);
 	return by_line(r, &f, q, a, out, c, e);
 }
 
 int asks_answer(struct run *r, str call_id, const struct mcp_question *q, struct arena *a,
 		struct mcp_answer *out, const struct cancel *c, struct err *e)
 {
-	(void)call_id;
 	*out = (struct mcp_answer){ 0 };
 	switch (q->kind) {
 	case MCP_ELICIT:
-		return ask_person(r, q, a, out, c, e);
+		return ask_person(r, call_id, q, a, out, c, e);
 	case MCP_SAMPLE:
 	case MCP_ROOTS:
 		break;

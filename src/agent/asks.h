@@ -8,6 +8,7 @@
 #define AGENT_ASKS_H
 
 #include "agent/run.h"
+#include "store/question.h"
 #include "text/form.h"
 
 /* As mcp_call.on_question, for a call of the run.  From any thread of it. */
@@ -19,5 +20,25 @@ int asks_answer(struct run *r, str call_id, const struct mcp_question *q, struct
 int asks_by_line(struct approver *by, const struct form *f, str server, int64_t timeout_ms,
 		 struct arena *a, struct form_fill *x, const struct cancel *c,
 		 struct err *e) MUSTUSE;
+
+/* By a row that the call waits for: *result is for the server.  E_CANCELED, E_TIMEOUT when c ended
+ * first: it is void; E_LIMIT the call asked too often. */
+int asks_by_row(struct run *r, str call_id, const struct mcp_question *asked, struct arena *a,
+		str *result, enum question_state *end, const struct cancel *c,
+		struct err *e) MUSTUSE;
+
+/* A running call came back for input: true, it is planned again, and its questions are rows.
+ * Else it ends here, with a result. */
+bool asks_leave(struct run *r, struct call *call, const struct tool_result *res,
+		struct arena *a);
+
+/* What became of the questions of a planned call that had run. */
+struct asks_answers {
+	bool asked; /* there are any */
+	bool waits; /* some are open */
+	str state, answers; /* with which it is made again */
+};
+int asks_resume(struct run *r, const struct call *call, struct arena *a,
+		struct asks_answers *out, struct err *e) MUSTUSE;
 
 #endif

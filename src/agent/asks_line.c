@@ -49,7 +49,7 @@ static str prompt_of(const struct form *f, const struct form_fill *x, str server
 	if (f->link && first)
 		add_indented(&b, form_link(f, a));
 	if (x->field < f->n && !wrong->msg[0])
-		add_indented(&b, form_block(f, x->field, a));
+		add_indented(&b, form_block(f, x->field, true, a));
 	add_words(&b, f, x);
 	return buf_str(&b);
 }

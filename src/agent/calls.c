@@ -34,6 +34,8 @@ struct slot {
 	bool refused; /* its effect, by the database */
 	bool last; /* of its round */
 	bool launched;
+	struct asks_answers asked; /* it was run before, and came back for input */
+	_Atomic bool left; /* now, too: it is planned again */
 	struct thread thread;
 	const struct bell *done; /* rung at its end */
 	_Atomic bool over;
@@ -193,6 +195,9 @@ static void run_slot(struct slot *s)
 		.requester = r->t->sender,
 		.on_progress = on_progress,
 		.on_question = on_question,
+		.parks = r->io && r->io->parks,
+		.state = s->asked.state,
+		.answers = s->asked.answers,
 		.arg = r,
 	};
 	struct err why = { 0 };
@@ -208,6 +213,10 @@ static void run_slot(struct slot *s)
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("tool.failed", "tool=%.*s err=%.*s", STRF(s->call->name),
 			 STRF(log_q(&a, str_of(why.msg))));
+	if (rc == OK && s->result.asks_n && asks_leave(r, s->call, &s->result, &a)) {
+		s->left = true;
+		return;
+	}
 	s->rc = journal_result(s, &a, &s->err);
 	log_info("tool.done", "tool=%.*s state=%d ms=%lld chars=%zu", STRF(s->call->name),
 		 s->call->state, (long long)s->call->duration_ms, s->call->result.n);
@@ -317,12 +326,38 @@ static const struct tool_spec *spec_of(const struct toolset *set, str name)
 	return NULL;
 }
 
+/* It was approved before, and had come back for input: with the answers it goes on, unless it is
+ * forbidden by now. */
+static int go_on(struct slot *s, struct arena *ra, struct err *e)
+{
+	struct run *r = s->r;
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	s->spec = tools_admit(r->ag->opt.tools, &r->set, s->call, ra);
+	if (!s->spec)
+		return OK;
+	s->call->state = CALL_RUNNING;
+	s->call->decision = s->call->decider = S("");
+	if ((rc = store_begin(&tx, r->ag->opt.store, r->token, e)) < 0 ||
+	    (rc = store_call_start(&tx, r->t->id, s->call, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
+}
+
 /* Tools may be gone, and policy may have changed, since the call was planned. */
 static int admit_again(struct slot *s, struct arena *ra, struct err *e)
 {
 	struct run *r = s->r;
 
 	s->spec = spec_of(&r->set, s->call->name);
+	if (s->call->interrupted) {
+		int rc = asks_resume(r, s->call, ra, &s->asked, e);
+		if (rc < 0 || s->asked.waits)
+			return rc;
+		if (s->asked.asked)
+			return go_on(s, ra, e);
+	}
 	if (!r->t->resumed)
 		return OK;
 	enum call_state was = s->call->state;
@@ -357,7 +392,7 @@ static int run_window(struct slot *slots, size_t n, const struct bell *done, str
 			launch(&slots[i]);
 	}
 	for (size_t i = 0; i < n && rc == OK; i++) {
-		if (slots[i].launched)
+		if (slots[i].launched || slots[i].asked.waits)
 			continue;
 		if (slots[i].call->state == CALL_PLANNED)
 			rc = ask(&slots[i], ra, e);
@@ -370,6 +405,7 @@ static int run_window(struct slot *slots, size_t n, const struct bell *done, str
 		tell_slow(slots->r, slots, n, done);
 	for (size_t i = 0; i < n; i++) {
 		thread_join(&slots[i].thread);
+		slots->r->waits |= slots[i].left || slots[i].asked.waits;
 		if (rc == OK && slots[i].rc < 0) {
 			rc = slots[i].rc;
 			*e = slots[i].err;

@@ -26,6 +26,8 @@ struct chan_up {
 	 * Called outside any transaction.  It may wait for the writer, until c ends. */
 	bool (*command)(void *arg, str channel, str address, str sender, str text,
 			struct arena *a, str *reply, const struct cancel *c);
+	/* A question that a call waits for moved on, or ended. */
+	void (*on_answer)(void *arg, str turn_id);
 	/* The words /stop and /new and their like: OK and *what, or E_NOENT. */
 	int (*control)(str text, struct arena *a, enum control *what);
 	/* What to tell the user after a control word. */

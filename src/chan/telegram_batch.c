@@ -3,7 +3,7 @@
  * presses, and the cursor behind the last of them.  Nothing is asked of Telegram here: a row that
  * needs a file says so, and telegram_files fetches it.
  */
-#include "chan/telegram_internal.h"
+#include "chan/telegram_asks.h"
 
 #include "base/utf.h"
 #include "os/log.h"
@@ -21,6 +21,8 @@ struct entry {
 	struct control_effect effect;
 	str reply;
 	str fetch; /* the file that its row waits for */
+	str typed; /* by the sender, when it is a message of nothing else */
+	struct telegram_taken taken; /* it was a reply to a question */
 	struct telegram_press press;
 };
 
@@ -97,7 +99,9 @@ static void classify(struct batch *b, struct entry *x, str typed)
 	}
 	x->kind = MESSAGE;
 	x->text = telegram_batch_text(t, b->a, x->ev.quoted, typed);
-	if (x->ev.media != MEDIA_NONE)
+	if (x->ev.media == MEDIA_NONE)
+		x->typed = typed;
+	else
 		x->fetch = telegram_media_want(b->a, &want);
 }
 
@@ -194,6 +198,17 @@ static int add_message(struct batch *b, struct tx *tx, const struct entry *x, st
 	return store_inbox_add(tx, &row, &id, e);
 }
 
+/* A message, unless somebody waits for it. */
+static int add_said(struct batch *b, struct tx *tx, struct entry *x, struct err *e)
+{
+	const struct telegram_said said = { x->typed, x->address, x->sender, x->dedupe };
+	int rc = telegram_asks_reply(tx, &x->ev, &said, b->a, &x->taken, e);
+
+	if (rc < 0)
+		return rc;
+	return x->taken.taken ? add_notice(tx, x, x->taken.line, e) : add_message(b, tx, x, e);
+}
+
 static int add_control(struct batch *b, struct tx *tx, struct entry *x, struct err *e)
 {
 	int rc =
@@ -210,7 +225,7 @@ static int add_entry(struct batch *b, struct tx *tx, struct entry *x, struct err
 	case SKIP:
 		return OK;
 	case MESSAGE:
-		return add_message(b, tx, x, e);
+		return add_said(b, tx, x, e);
 	case CONTROL:
 		return add_control(b, tx, x, e);
 	case COMMAND:
@@ -254,8 +269,11 @@ static void announce(struct batch *b)
 
 	for (size_t i = 0; i < b->n; i++) {
 		struct entry *x = &b->v[i];
+		str asked = x->kind == PRESS ? x->press.turn : x->taken.turn;
 		in = in || x->kind == MESSAGE || x->press.decided;
-		out = out || (x->kind != SKIP && x->kind != PRESS);
+		out = out || asked.n || (x->kind != SKIP && x->kind != PRESS);
+		if (asked.n)
+			up->on_answer(up->arg, asked);
 		files = files || x->fetch.n;
 		if (x->effect.turn_id.n)
 			up->on_control(up->arg, x->effect.turn_id);

@@ -10,15 +10,14 @@
 #include "chan/telegram_report.h"
 #include "os/thread.h"
 #include "store/approval.h"
+#include "text/form.h"
 
 #define CHANNEL S(TELEGRAM_CHANNEL)
 #define MESSAGE_UNITS 4096 /* Telegram's limit */
-
 #define FETCHERS 3 /* files that are fetched at the same time */
 
 struct telegram_live;
 struct telegram;
-
 struct telegram_fetcher {
 	struct telegram *t;
 	int64_t n; /* which of them */
@@ -47,7 +46,6 @@ struct telegram {
 void *telegram_poll_main(void *arg);
 
 /* --- telegram_batch.c: updates become rows --- */
-
 /* Take a list of updates: rows and *cursor in one transaction.  *cursor is what was committed.  E_CANCELED, E_CORRUPT; other faults are waited out here. */
 int telegram_batch_take(struct telegram *t, str cursor_key, const struct json *updates,
 			int64_t *cursor, struct arena *a) MUSTUSE;
@@ -63,7 +61,6 @@ void telegram_files_close(struct telegram *t);
 void telegram_files_wake(struct telegram *t);
 
 /* --- telegram_media.c: files that come in --- */
-
 /* What is to be fetched for a message, as its row keeps it. */
 struct telegram_want {
 	int64_t bot, chat, message_id;
@@ -87,9 +84,14 @@ str telegram_media_mime(str data);
 
 /* --- telegram_press.c: buttons --- */
 struct telegram_press {
-	str approval; /* "" not a button of ours */
+	str approval; /* "" not a button of ours, or: */
+	str question; /* of a tool server: */
+	int64_t field;
+	struct form_said said;
+	str turn; /* that waits for it */
+	bool marks; /* only what is picked changed: the buttons are to show it */
 	bool yes, always;
-	str answer; /* what the presser is told */
+	str answer; /* what the presser is told, "" nothing */
 	bool decided, edit; /* a verdict was made; the prompt is to say how it ended */
 	str verdict; /* "": it says so already, or nothing can be said; its buttons go */
 };

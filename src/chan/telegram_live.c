@@ -7,6 +7,7 @@
  *
  * One lock guards the mailboxes, the holds and the answers; it is never held across a call.
  */
+#include "chan/telegram_asks.h"
 #include "chan/telegram_hold.h"
 #include "chan/telegram_internal.h"
 #include "chan/telegram_show.h"
@@ -50,7 +51,8 @@ struct box {
 
 struct answer {
 	char press_id[64], text[200], verdict[200], approval[ID_LONG_LEN + 1];
-	int64_t chat, message_id;
+	int64_t chat, message_id, field;
+	bool marks;
 };
 
 /* What a message was last made to show. */
@@ -314,14 +316,18 @@ void telegram_live_answer(struct telegram *t, const struct telegram_event *ev,
 			  const struct telegram_press *p)
 {
 	struct telegram_live *l = t->live;
-	struct answer x = { .chat = ev->chat, .message_id = ev->message_id };
+	struct answer x = { .chat = ev->chat,
+			    .message_id = ev->message_id,
+			    .field = p->field,
+			    .marks = p->marks };
+	str id = p->question.n ? p->question : p->approval;
 
 	put(x.press_id, sizeof x.press_id, ev->press_id);
 	put(x.text, sizeof x.text, p->answer);
 	lock(l);
-	if (p->edit && p->approval.n) {
+	if (p->edit && id.n) {
 		put(x.verdict, sizeof x.verdict, p->verdict);
-		put(x.approval, sizeof x.approval, p->approval);
+		put(x.approval, sizeof x.approval, id);
 	}
 	/* When nobody can be told any more, the buttons still say it at the next press. */
 	if (l->answers_n < ANSWERS)
@@ -438,8 +444,10 @@ static void choose(struct telegram_live *l, struct job *j, struct arena *a, int6
 /* The question says how it ended; else its buttons go at another time. */
 static void show_end(struct telegram *t, const struct answer *x, struct arena *a)
 {
-	if (!telegram_show_verdict(t, x->chat, x->message_id, str_of(x->approval),
-				   str_of(x->verdict), a))
+	const struct telegram_over end = { x->chat,  x->message_id,      str_of(x->approval),
+					   x->field, str_of(x->verdict), x->marks };
+
+	if (!telegram_show_verdict(t, &end, a) || x->marks)
 		return;
 	lock(t->live);
 	forget_watch(t->live, str_of(x->approval), x->message_id);
@@ -451,38 +459,17 @@ static void check_watches(struct telegram *t, struct job *j, struct arena *a)
 {
 	for (size_t i = 0; i < j->watches_n; i++) {
 		struct answer x = { .chat = j->watch[i].chat,
-				    .message_id = j->watch[i].message_id };
-		struct approval q;
+				    .message_id = j->watch[i].message_id,
+				    .field = -1 };
+		str verdict;
 		int64_t all;
 		memcpy(x.approval, j->watch[i].approval, sizeof x.approval);
-		int rc = store_approval_get(t->store, str_of(x.approval), a, &q, NULL);
-		if (rc == OK && q.state == APPROVAL_PENDING)
+		if (!telegram_asks_over(t, str_of(x.approval), x.message_id, a, &verdict) ||
+		    telegram_held(t, x.chat, &all) > 0)
 			continue;
-		if (rc == OK && telegram_held(t, x.chat, &all) > 0)
-			continue;
-		put(x.verdict, sizeof x.verdict,
-		    rc < 0                        ? S("")
-		    : q.state == APPROVAL_EXPIRED ? S("⌛ No longer valid")
-		    : q.state == APPROVAL_DENIED  ? S("❌ Denied")
-						  : S("✅ Approved"));
+		put(x.verdict, sizeof x.verdict, verdict);
 		show_end(t, &x, a);
 	}
-}
-
-/* What was asked before the start. */
-static void watch_old(struct telegram *t)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	int64_t chat, thread, id;
-	struct approval *v;
-	size_t n = 0;
-
-	if (store_approval_list(t->store, CHANNEL, &a, &v, &n, NULL) < 0)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (str_i64(v[i].message_id, &id) &&
-		    telegram_address_read(v[i].address, &chat, &thread))
-			telegram_live_watch(t, v[i].id, chat, id);
 }
 
 static void give_answer(struct telegram *t, const struct answer *x, struct arena *a)
@@ -522,7 +509,7 @@ static void *live_main(void *arg)
 	struct telegram_live *l = arg;
 	struct telegram *t = l->t;
 
-	watch_old(t);
+	telegram_asks_watch_old(t);
 	while (cancel_reason(&t->stop) == CANCEL_NONE) {
 		SCOPED(arena_free) struct arena a = { 0 };
 		struct job j = { 0 };

@@ -3,7 +3,7 @@
  * whether the button belongs to this chat, and what the database says about the verdict: of two
  * presses one decides.
  */
-#include "chan/telegram_internal.h"
+#include "chan/telegram_asks.h"
 
 #include "os/clock.h"
 #include "text/text.h"
@@ -33,6 +33,8 @@ void telegram_press_judge(struct telegram *t, const struct telegram_event *ev, s
 	str id;
 
 	*out = (struct telegram_press){ 0 };
+	if (telegram_asks_judge(t, ev, a, out))
+		return;
 	if (!telegram_press_parse(ev->data, &id, &out->yes, &out->always))
 		return;
 	if (store_approval_get(t->store, id, a, &q, NULL) < 0) {
@@ -73,6 +75,8 @@ int telegram_press_decide(struct tx *tx, const struct telegram_event *ev,
 	struct approval q = { 0 };
 	int rc;
 
+	if (p->question.n)
+		return telegram_asks_decide(tx, ev, p, a, e);
 	if (!p->approval.n)
 		return OK;
 	if ((rc = store_approval_decide(tx, &press, a, &q, &end, e)) < 0)

@@ -9,7 +9,7 @@
  * as a file.  The message with the buttons is the last one, and the only one that does not end
  * in a block of code.
  */
-#include "chan/telegram_internal.h"
+#include "chan/telegram_asks.h"
 
 #include "base/utf.h"
 #include "text/text.h"
@@ -43,8 +43,8 @@ str telegram_html(struct arena *a, str text)
 
 bool telegram_has_buttons(const struct outbox_row *row, const struct piece *piece)
 {
-	return row->approval_id.n && str_eq(piece->method, S("send")) &&
-	       !str_ends(piece->body, S(PRE_END));
+	return row->question_id.n || (row->approval_id.n && str_eq(piece->method, S("send")) &&
+				      !str_ends(piece->body, S(PRE_END)));
 }
 
 str telegram_buttons(struct arena *a, str id)
@@ -210,6 +210,8 @@ int telegram_render(struct channel *self, const struct outbox_row *row, struct a
 	*out = NULL;
 	if (row->approval_id.n)
 		return render_question(t, row, a, out, n, e);
+	if (row->question_id.n)
+		return telegram_asks_render_row(t, row, a, out, n, e);
 	rc = tg_render(a, utf_repair(a, row->text), &pieces, &count, e);
 	if (rc == E_LIMIT) /* nobody reads that much; its head and tail then */
 		rc = tg_render(a, text_cut(a, utf_repair(a, row->text), TEXT_CHARS), &pieces,

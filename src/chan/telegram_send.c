@@ -5,7 +5,7 @@
  * refusal leads there.  A topic that is not one, and an edited message that is gone, cost the
  * topic and the edit, not the text.
  */
-#include "chan/telegram_internal.h"
+#include "chan/telegram_asks.h"
 
 #include "os/clock.h"
 #include "os/log.h"
@@ -104,7 +104,13 @@ static struct telegram_reply call_text(struct sending *s, struct arena *a)
 		add_reply(s, &b);
 	if (telegram_has_buttons(s->row, p)) {
 		buf_json_key(&b, "reply_markup");
-		buf_add(&b, telegram_buttons(a, s->row->approval_id));
+		buf_add(&b, s->row->question_id.n ? telegram_asks_row_buttons(s->t, s->row, a)
+						  : telegram_buttons(a, s->row->approval_id));
+	}
+	if (s->row->question_id.n) {
+		/* Nobody opens a server's link but the person. */
+		buf_json_key(&b, "link_preview_options");
+		buf_add(&b, S("{\"is_disabled\":true}"));
 	}
 	return telegram_do(s->t, edit ? "editMessageText" : "sendMessage", &b, 0, a, s->c);
 }
@@ -195,7 +201,7 @@ static void fate_of_unknown(const struct sending *s, const struct telegram_reply
 			    struct send_result *out)
 {
 	bool harmless = (str_eq(s->piece->method, S("edit")) && s->form == AS_IS) ||
-			s->row->approval_id.n > 0;
+			s->row->approval_id.n > 0 || s->row->question_id.n > 0;
 	bool again = harmless && s->piece->attempts < EDITS_MAX;
 
 	/* An edit made twice is the same edit, and a question asked twice one question. */
@@ -310,8 +316,9 @@ void telegram_send(struct channel *self, const struct outbox_row *row,
 	while (otherwise(&s, &r));
 	fate(&s, &r, a, out);
 	if (out->end == SEND_OK && telegram_has_buttons(row, piece))
-		telegram_live_watch(s.t, row->approval_id, s.chat,
-				    json_i64(r.result, "message_id", 0));
+		telegram_live_watch(s.t,
+				    row->question_id.n ? row->question_id : row->approval_id,
+				    s.chat, json_i64(r.result, "message_id", 0));
 	if (s.plain || s.form == AS_TEXT)
 		log_debug("telegram.fallback", "row=%lld piece=%lld plain=%d text=%d",
 			  (long long)row->id, (long long)piece->order, s.plain,

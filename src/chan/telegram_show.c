@@ -4,6 +4,8 @@
  */
 #include "chan/telegram_show.h"
 
+#include "chan/telegram_asks.h"
+
 #include "os/log.h"
 #include "store/session.h"
 #include "text/tghtml.h"
@@ -158,34 +160,59 @@ void telegram_show_answer(struct telegram *t, str press_id, str text, struct are
 		log_debug("telegram.press", "err=%.*s", STRF(log_q(a, r.error)));
 }
 
-static void edit_verdict(struct buf *b, const struct approval *q, str verdict, struct arena *a,
-			 struct err *e)
+static void add_verdict(struct buf *b, const struct piece_new *v, size_t n, str verdict,
+			struct arena *a)
 {
-	struct piece_new *v;
-	size_t n;
-
-	if (telegram_render_approval(a, q, &v, &n, e) < 0)
-		return;
 	buf_json_member(b, "text",
 			arena_fmt(a, "%.*s\n<b>%.*s</b>", STRF(v[n - 1].body),
 				  STRF(telegram_html(a, verdict))));
 	buf_json_member(b, "parse_mode", S("HTML"));
 }
 
-bool telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
-			   str approval_id, str verdict, struct arena *a)
+/* What was asked, and how it ended. */
+static int edit_verdict(struct telegram *t, const struct telegram_over *x, struct buf *b,
+			struct arena *a, struct err *e)
 {
-	struct buf b = telegram_params(a, chat, 0);
-	struct telegram_reply r;
-	struct approval q;
-	struct err e = { 0 };
+	struct piece_new *v;
+	struct approval p;
+	struct question q;
+	size_t n;
+	int rc = store_approval_get(t->store, x->id, a, &p, e);
 
-	buf_json_member_i64(&b, "message_id", message_id);
-	if (verdict.n && store_approval_get(t->store, approval_id, a, &q, &e) == OK)
-		edit_verdict(&b, &q, verdict, a, &e);
-	if (e.code < 0)
+	if (rc == OK)
+		rc = telegram_render_approval(a, &p, &v, &n, e);
+	else if (rc == E_NOENT && (rc = store_question_get(t->store, x->id, a, &q, e)) == OK)
+		rc = telegram_asks_render(a, &q, x->field < 0 ? q.field : x->field, &v, &n, e);
+	if (rc == OK)
+		add_verdict(b, v, n, x->verdict, a);
+	return rc;
+}
+
+/* The buttons as they are to be now; none when x does not say. */
+static int edit_buttons(struct telegram *t, const struct telegram_over *x, struct buf *b,
+			struct arena *a, struct err *e)
+{
+	struct question q;
+	int rc = x->marks ? store_question_get(t->store, x->id, a, &q, e) : E_NOENT;
+
+	if (rc == OK && q.state == QUESTION_PENDING && q.field == x->field) {
+		buf_json_key(b, "reply_markup");
+		buf_add(b, telegram_asks_buttons(&q, a));
+	}
+	return rc == E_NOENT ? OK : rc;
+}
+
+bool telegram_show_verdict(struct telegram *t, const struct telegram_over *x, struct arena *a)
+{
+	struct buf b = telegram_params(a, x->chat, 0);
+	int64_t chat = x->chat;
+	struct telegram_reply r;
+
+	buf_json_member_i64(&b, "message_id", x->message_id);
+	if ((x->verdict.n ? edit_verdict(t, x, &b, a, NULL) : edit_buttons(t, x, &b, a, NULL)) <
+	    0)
 		return false;
-	r = telegram_do(t, verdict.n ? "editMessageText" : "editMessageReplyMarkup", &b,
+	r = telegram_do(t, x->verdict.n ? "editMessageText" : "editMessageReplyMarkup", &b,
 			CALL_MS, a, &t->stop);
 	flooded(t, chat, &r);
 	if (r.end == TELEGRAM_OK || r.end == TELEGRAM_SAME)

@@ -34,9 +34,17 @@ int64_t telegram_owner_chat(const struct telegram *t);
 void telegram_show_notice(struct telegram *t, int64_t chat, int64_t thread, str text,
 			  struct arena *a);
 
-/* A question, now without buttons and with how it ended (verdict "": just without them).  False:
- * it did not work, and may work later. */
-bool telegram_show_verdict(struct telegram *t, int64_t chat, int64_t message_id,
-			   str approval_id, str verdict, struct arena *a);
+/* What became of a message with buttons. */
+struct telegram_over {
+	int64_t chat, message_id;
+	str id; /* of the approval or question */
+	int64_t field; /* of a question; -1 the last one that was asked */
+	str verdict; /* how it ended; "" nothing is said */
+	bool marks; /* not over: the buttons show what is picked */
+};
+
+/* The message without its buttons, or with others, as x says.  False: it did not work, and may
+ * work later. */
+bool telegram_show_verdict(struct telegram *t, const struct telegram_over *x, struct arena *a);
 
 #endif

@@ -273,6 +273,7 @@ static void add_reply(struct buf *b, const struct json *m, int64_t bot,
 	if (replies(m, to)) {
 		from = json_get(to, "from");
 		out->reply_to = json_i64(from, "id", 0);
+		out->reply_message = json_i64(to, "message_id", 0);
 		str name = json_get(to, "sender_chat")
 				   ? chat_name(b->a, json_get(to, "sender_chat"))
 				   : person(b->a, from);

@@ -50,6 +50,7 @@ struct telegram_event {
 	const struct telegram_entity *entities;
 	size_t entities_n;
 	int64_t reply_to; /* whose message it replies to; 0 none */
+	int64_t reply_message; /* and which */
 	str album;
 	str quoted; /* the blocks; "" none */
 

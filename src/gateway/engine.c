@@ -95,6 +95,7 @@ static int open_host(struct engine *g, struct err *e)
 		.load_tools = load_tools,
 		.arg = g,
 		.roots = g->cfg->agent.workspace,
+		.offer = { .form = true, .url = true },
 	};
 	struct mcp_manifest m;
 	int rc = load_manifest(&m, &g->arena, g->cfg, e);

@@ -367,6 +367,13 @@ static void up_control(void *arg, str turn_id)
 	bell_ring(&d->g->inbox);
 }
 
+static void up_answer(void *arg, str turn_id)
+{
+	struct gateway *d = arg;
+
+	turns_answered(&d->g->turns, turn_id);
+}
+
 static bool up_command(void *arg, str channel, str address, str sender, str text,
 		       struct arena *a, str *reply, const struct cancel *c)
 {
@@ -541,6 +548,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		.on_inbox = up_inbox,
 		.on_outbox = up_outbox,
 		.on_control = up_control,
+		.on_answer = up_answer,
 		.command = up_command,
 		.control = slash_control,
 		.control_reply = slash_control_reply,

@@ -78,6 +78,33 @@ void turns_steer(struct turns *t, str id)
 	pthread_mutex_unlock(&t->lock);
 }
 
+bool turns_waiting(struct turns *t, str id, const struct bell *bell, bool waits)
+{
+	const struct bell *at = waits ? NULL : bell;
+	bool done = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < TURNS_MAX && !done && id.n <= ID_LEN; i++) {
+		if (t->waits[i].bell != at)
+			continue;
+		memcpy(t->waits[i].id, id.p, id.n);
+		t->waits[i].id[id.n] = '\0';
+		t->waits[i].bell = waits ? bell : NULL;
+		done = true;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return done;
+}
+
+void turns_answered(struct turns *t, str id)
+{
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < TURNS_MAX; i++)
+		if (t->waits[i].bell && (!id.n || str_eq(str_of(t->waits[i].id), id)))
+			bell_ring(t->waits[i].bell);
+	pthread_mutex_unlock(&t->lock);
+}
+
 void turns_fire_all(struct turns *t, enum cancel_reason why)
 {
 	pthread_mutex_lock(&t->lock);

@@ -9,6 +9,7 @@
 
 #include "os/cancel.h"
 #include "os/clock.h"
+#include "os/wait.h"
 #include "base/str.h"
 
 #include <pthread.h>
@@ -16,13 +17,17 @@
 #define TURNS_MAX 64
 
 struct turns {
-	pthread_mutex_t lock; /* guards slot */
+	pthread_mutex_t lock; /* guards slot and waits */
 	struct turn_slot {
 		char id[ID_LEN + 1];
 		struct cancel *token; /* NULL: it does not run */
 		struct cancel *request; /* of its request to the model, NULL none */
 		bool lost;
 	} slot[TURNS_MAX];
+	struct {
+		char id[ID_LEN + 1];
+		const struct bell *bell; /* NULL: nobody waits here */
+	} waits[TURNS_MAX];
 };
 
 void turns_init(struct turns *t);
@@ -39,6 +44,12 @@ bool turns_fire(struct turns *t, str id, enum cancel_reason why);
  * joins the turn ends it. */
 void turns_request(struct turns *t, str id, struct cancel *token);
 void turns_steer(struct turns *t, str id);
+
+/* Ring the bell when an answer may be there that a thread of the turn waits for (waits), or no
+ * more: before the bell dies.  False: there is no room. */
+bool turns_waiting(struct turns *t, str id, const struct bell *bell, bool waits);
+/* One may be there; of any turn with "". */
+void turns_answered(struct turns *t, str id);
 
 /* Fire all of them. */
 void turns_fire_all(struct turns *t, enum cancel_reason why);

@@ -9,6 +9,7 @@
 #include "os/log.h"
 #include "os/wait.h"
 #include "store/approval.h"
+#include "store/question.h"
 
 #include <string.h>
 
@@ -54,6 +55,13 @@ static void on_request(void *arg, struct cancel *token)
 	const struct show *s = arg;
 
 	turns_request(&s->g->turns, s->turn_id, token);
+}
+
+static bool on_waiting(void *arg, const struct bell *bell, bool waits)
+{
+	const struct show *s = arg;
+
+	return turns_waiting(&s->g->turns, s->turn_id, bell, waits);
 }
 
 static void on_slow(void *arg, str line)
@@ -143,6 +151,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	struct turn_io io = { .arg = &show,
 			      .approver = opt->approver,
 			      .on_outbox = on_outbox,
+			      .on_waiting = on_waiting,
 			      .parks = opt->channel && opt->channel->asks };
 	/* Nobody watches a scheduled turn, and nobody can be asked: what policy does not allow
 	 * outright is refused. */
@@ -264,6 +273,9 @@ static int row_over(struct tx *tx, const struct outbox_row *row, bool *unasked, 
 	bool partial = false;
 	int64_t id;
 
+	if (row->question_id.n)
+		return store_question_posted(tx, row->question_id, row->id, clock_now_ms(),
+					     unasked, e);
 	if (row->approval_id.n)
 		return store_approval_posted(tx, row->approval_id, row->id, clock_now_ms(),
 					     unasked, e);
@@ -291,6 +303,8 @@ static int record(struct tx *tx, const struct outbox_row *row, const struct piec
 	/* The last piece carries the buttons. */
 	if (rc == OK && row->approval_id.n && sent->end == SEND_OK)
 		rc = store_approval_message(tx, row->approval_id, sent->remote_id, e);
+	if (rc == OK && row->question_id.n && sent->end == SEND_OK)
+		rc = store_question_message(tx, row->question_id, sent->remote_id, e);
 	return rc;
 }
 

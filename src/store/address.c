@@ -95,6 +95,10 @@ static int move_waiting(struct tx *tx, str channel, str from, str to, struct err
 		"address = ?3 || substr(address, length(?2) + 1) "
 		"WHERE channel = ?1 AND state IN ('pending', 'approved') AND (address = ?2 "
 		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
+		"UPDATE questions SET message_id = '', "
+		"address = ?3 || substr(address, length(?2) + 1) "
+		"WHERE channel = ?1 AND state = 'pending' AND (address = ?2 "
+		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
 		"UPDATE jobs SET address = ?3 || substr(address, length(?2) + 1) "
 		"WHERE channel = ?1 AND (address = ?2 "
 		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",

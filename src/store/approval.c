@@ -228,11 +228,19 @@ int store_turn_park(struct tx *tx, str turn_id, bool *parked, struct err *e)
 		rc = db_run(tx_db(tx),
 			    "UPDATE turns SET state = 'parked', owner = '', "
 			    "attempts = max(attempts - 1, 0), updated_at_ms = ?2 WHERE id = ?1 "
-			    "AND EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?1 "
-			    "AND state = 'pending') AND NOT EXISTS (SELECT 1 FROM approvals p "
+			    "AND (EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?1 "
+			    "AND state = 'pending') OR EXISTS (SELECT 1 FROM questions "
+			    "WHERE turn_id = ?1 AND state = 'pending')) "
+			    "AND NOT EXISTS (SELECT 1 FROM approvals p "
 			    "JOIN tool_calls c ON c.id = p.call_id AND c.state = 'planned' "
 			    "WHERE p.turn_id = ?1 AND p.state <> 'pending' AND NOT EXISTS "
 			    "(SELECT 1 FROM approvals n WHERE n.turn_id = ?1 "
+			    "AND n.call_id = p.call_id AND n.state = 'pending') "
+			    "AND NOT EXISTS (SELECT 1 FROM questions q WHERE q.turn_id = ?1 "
+			    "AND q.call_id = p.call_id)) AND NOT EXISTS (SELECT 1 "
+			    "FROM questions p JOIN tool_calls c ON c.id = p.call_id "
+			    "AND c.state = 'planned' WHERE p.turn_id = ?1 AND NOT EXISTS "
+			    "(SELECT 1 FROM questions n WHERE n.turn_id = ?1 "
 			    "AND n.call_id = p.call_id AND n.state = 'pending'))",
 			    DB_ARGS(db_text(turn_id), db_i64(clock_now_ms())), &changed, e);
 	*parked = changed > 0;

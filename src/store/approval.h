@@ -74,7 +74,7 @@ int store_approval_decide(struct tx *tx, const struct approval_press *press, str
 int store_approval_use(struct tx *tx, str id, str hash, int64_t now_ms, const struct call *call,
 		       struct err *e) MUSTUSE;
 
-/* Running -> parked, while questions of it are pending; this claim is not counted.  *parked
+/* Running -> parked, while approvals or questions of it are pending; this claim is not counted.  *parked
  * false: an answer came meanwhile, the turn goes on.  E_CANCELED: it is to end. */
 int store_turn_park(struct tx *tx, str turn_id, bool *parked, struct err *e) MUSTUSE;
 

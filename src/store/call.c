@@ -336,6 +336,10 @@ int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t, stru
 	for (size_t i = 0; rc == OK && i < n; i++) {
 		if (open[i].call.state != CALL_RUNNING)
 			continue;
+		/* What it waited for is over; what it came back with stays. */
+		rc = questions_void(tx, turn_id, str_of(open[i].call.id), e);
+		if (rc < 0)
+			break;
 		if (!open[i].call.safe)
 			rc = in_doubt(tx, turn_id, t, &open[i], e);
 		else

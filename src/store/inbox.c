@@ -129,6 +129,11 @@ static int tell_busy(struct tx *tx, str session_id, const struct inbox_new *row,
 	return rc < 0 || told == 0 ? rc : store_outbox_add(tx, &notice, &id, e);
 }
 
+int store_inbox_seen(struct tx *tx, str channel, str event, bool *seen, struct err *e)
+{
+	return see_event(tx_db(tx), channel, event, seen, e);
+}
+
 int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -303,6 +308,8 @@ int store_control(struct tx *tx, enum control what, str channel, str address, st
 		rc = cancel_turn(db, session.id, a, &effect.turn_id, e);
 	if (rc == OK && effect.turn_id.n)
 		rc = approvals_close(tx, effect.turn_id, e);
+	if (rc == OK && effect.turn_id.n)
+		rc = questions_close(tx, effect.turn_id, e);
 	if (rc == OK)
 		rc = db_run(db,
 			    "UPDATE inbox SET state = 'dropped' WHERE session_id = ?1 "

@@ -49,6 +49,9 @@ struct inbox_new {
 int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id,
 		    struct err *e) MUSTUSE;
 
+/* Remember an event that becomes no row; *seen: it was there already. */
+int store_inbox_seen(struct tx *tx, str channel, str event, bool *seen, struct err *e) MUSTUSE;
+
 /* A row that waits for its file. */
 struct inbox_fetch {
 	int64_t id;

@@ -8,7 +8,7 @@
 #define RESENT_MAX 5 /* crashes in the middle of one piece */
 #define COLUMNS                                                                                \
 	"o.id, o.session_id, o.turn_id, o.channel, o.address, o.kind, o.text, o.reply_to, "    \
-	"o.state = 'raw', o.created_at_ms, o.live_id, o.approval_id"
+	"o.state = 'raw', o.created_at_ms, o.live_id, o.approval_id, o.question_id"
 
 #define STOPPED "(stopped)"
 #define NO_ANSWER "(no answer)"
@@ -45,13 +45,13 @@ int store_outbox_add(struct tx *tx, const struct outbox_new *row, int64_t *id, s
 	}
 	rc = db_run(db,
 		    "INSERT INTO outbox (session_id, turn_id, channel, address, kind, "
-		    "text, reply_to, owner, approval_id, created_at_ms) "
-		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+		    "text, reply_to, owner, approval_id, created_at_ms, question_id) "
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 		    DB_ARGS(db_when(row->session_id.n, db_text(row->session_id)),
 			    db_text(row->turn_id), db_text(row->channel), db_text(row->address),
 			    db_text(row->kind), db_text(row->text), db_text(row->reply_to),
 			    db_text(row->owner), db_text(row->approval_id),
-			    db_i64(clock_now_ms())),
+			    db_i64(clock_now_ms()), db_text(row->question_id)),
 		    NULL, e);
 	if (rc == OK)
 		*id = sqlite3_last_insert_rowid(db->h);
@@ -166,6 +166,7 @@ static void read_row(struct outbox_row *out, const struct rows *r, struct arena 
 		.created_at_ms = rows_i64(r, 9),
 		.live_id = rows_text(r, 10, a),
 		.approval_id = rows_text(r, 11, a),
+		.question_id = rows_text(r, 12, a),
 	};
 }
 

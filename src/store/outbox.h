@@ -18,7 +18,8 @@ struct outbox_new {
 	str text; /* Markdown source */
 	str reply_to;
 	str owner; /* "": any daemon; else this instance delivers it (cli) */
-	str approval_id; /* of kind approval */
+	str approval_id; /* of kind approval: what it asks, or: */
+	str question_id; /* and text: which field */
 };
 
 /* A reply takes over the reserved row of its turn, when there is one. */
@@ -52,7 +53,7 @@ struct outbox_row {
 	int64_t id;
 	str session_id, turn_id, channel, address, kind, text, reply_to;
 	str live_id; /* the message that showed the answer while it was made, "" none */
-	str approval_id; /* of kind approval */
+	str approval_id, question_id; /* of kind approval */
 	bool raw;
 	int64_t created_at_ms;
 };

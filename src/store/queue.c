@@ -210,6 +210,8 @@ static int check_wanted(struct tx *tx, const struct queue_row *q, struct err *e)
 	int rc = db_number(tx_db(tx),
 			   "SELECT kind = 'approval' AND NOT EXISTS (SELECT 1 FROM approvals p "
 			   "WHERE p.id = outbox.approval_id AND p.state = 'pending') "
+			   "AND NOT EXISTS (SELECT 1 FROM questions p "
+			   "WHERE p.id = outbox.question_id AND p.state = 'pending') "
 			   "FROM outbox WHERE id = ?1",
 			   DB_ARGS(db_i64(q->id)), &stale, e);
 

@@ -20,6 +20,9 @@
 #define OLD_APPROVALS                                                                          \
 	"SELECT id FROM approvals WHERE created_at_ms < ?1 AND state NOT IN "                  \
 	"('pending', 'approved') LIMIT ?2"
+#define OLD_QUESTIONS                                                                          \
+	"SELECT id FROM questions WHERE created_at_ms < ?1 AND state <> 'pending' AND "        \
+	"turn_id NOT IN (SELECT id FROM turns WHERE state IN " UNFINISHED ") LIMIT ?2"
 #define OLD_TURNS                                                                              \
 	"SELECT id FROM turns WHERE finished_at_ms < ?1 AND state NOT IN " UNFINISHED          \
 	" AND " IDLE("session_id") " ORDER BY finished_at_ms, id LIMIT ?2"
@@ -53,6 +56,11 @@ static const struct kind calls = {
 static const struct kind approvals = {
 	.any = "SELECT EXISTS (" OLD_APPROVALS ")",
 	.remove = "DELETE FROM approvals WHERE id IN (" OLD_APPROVALS ")",
+};
+
+static const struct kind questions = {
+	.any = "SELECT EXISTS (" OLD_QUESTIONS ")",
+	.remove = "DELETE FROM questions WHERE id IN (" OLD_QUESTIONS ")",
 };
 
 /* Messages, model calls and inbox rows go with their turn, and what only those used. */
@@ -146,6 +154,7 @@ int store_retain(struct store *s, const struct store_cfg *keep, bool *more,
 	} kinds[] = {
 		{ &calls, keep->audit_days },
 		{ &approvals, keep->audit_days },
+		{ &questions, keep->audit_days },
 		{ &turns, keep->messages_days },
 		{ &ended, keep->ended_days },
 		{ &outbox, keep->outbox_days ? keep->outbox_days : keep->messages_days },

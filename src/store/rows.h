@@ -9,6 +9,7 @@
 #include "store/internal.h"
 #include "store/model_call.h"
 #include "store/outbox.h"
+#include "store/question.h"
 #include "store/state.h"
 #include "store/turn.h"
 
@@ -110,6 +111,12 @@ int outbox_recover(struct tx *tx, str owner, struct err *e) MUSTUSE;
 
 /* A turn is over or is to end: no answer to its questions counts any more. */
 int approvals_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+
+/* --- question.c --- */
+
+/* The same of what servers asked; and of a call that was cut off. */
+int questions_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
+int questions_void(struct tx *tx, str turn_id, str call_id, struct err *e) MUSTUSE;
 
 /* --- inbox.c --- */
 

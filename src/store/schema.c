@@ -444,6 +444,44 @@ static const char usage_own[] = "ALTER TABLE model_calls ADD COLUMN written_toke
 				"\tPRIMARY KEY (minute_at_ms, issuer)\n"
 				") STRICT, WITHOUT ROWID;\n";
 
+/* What tool servers ask in the midst of a call. */
+static const char questions[] =
+	"CREATE TABLE questions (\n"
+	"\tid TEXT PRIMARY KEY NOT NULL,\n"
+	"\tsession_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,\n"
+	"\tturn_id TEXT NOT NULL,\n"
+	"\tcall_id TEXT NOT NULL,\n"
+	"\tchannel TEXT NOT NULL,\n"
+	"\taddress TEXT NOT NULL,\n"
+	"\trequester TEXT NOT NULL,\n"
+	"\tserver TEXT NOT NULL,\n"
+	"\tround INTEGER NOT NULL,\n"
+	"\tidx INTEGER NOT NULL,\n"
+	"\tkey TEXT NOT NULL DEFAULT '',\n"
+	"\tparams TEXT NOT NULL,\n"
+	"\trequest_state TEXT NOT NULL DEFAULT '',\n"
+	"\tfield INTEGER NOT NULL DEFAULT 0,\n"
+	"\ttries INTEGER NOT NULL DEFAULT 0,\n"
+	"\tpicks TEXT NOT NULL DEFAULT '',\n"
+	"\tanswers TEXT NOT NULL DEFAULT '',\n"
+	"\tresult TEXT NOT NULL DEFAULT '',\n"
+	"\tstate TEXT NOT NULL CHECK (state IN ('pending', 'answered', 'declined',\n"
+	"\t\t'cancelled', 'expired', 'void')),\n"
+	"\tmessage_id TEXT NOT NULL DEFAULT '',\n"
+	"\tposter TEXT NOT NULL DEFAULT '',\n"
+	"\tposts INTEGER NOT NULL DEFAULT 1,\n"
+	"\tcreated_at_ms INTEGER NOT NULL,\n"
+	"\texpires_at_ms INTEGER NOT NULL,\n"
+	"\tdecided_at_ms INTEGER,\n"
+	"\tdecided_by TEXT NOT NULL DEFAULT ''\n"
+	") STRICT;\n"
+	"CREATE INDEX questions_pending ON questions (channel, address) WHERE state = "
+	"'pending';\n"
+	"CREATE INDEX questions_call ON questions (turn_id, call_id);\n"
+	"CREATE INDEX questions_session ON questions (session_id);\n"
+	"CREATE INDEX questions_created ON questions (created_at_ms);\n"
+	"ALTER TABLE outbox ADD COLUMN question_id TEXT NOT NULL DEFAULT '';\n";
+
 static const struct migration migrations[] = {
 	{ 1, "first", first },
 	{ 2, "system_rows", system_rows },
@@ -459,6 +497,7 @@ static const struct migration migrations[] = {
 	{ 12, "spending", spending },
 	{ 13, "started", started },
 	{ 14, "usage_own", usage_own },
+	{ 15, "questions", questions },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -173,7 +173,9 @@ static void read_out(struct trace *t, const struct rows *r, struct arena *a)
 	"ORDER BY round, idx LIMIT ?2"
 #define ASKS                                                                                   \
 	"SELECT tool, call_id, state, reason, decided_by, created_at_ms, decided_at_ms "       \
-	"FROM approvals WHERE turn_id = ?1 ORDER BY created_at_ms, rowid LIMIT ?2"
+	"FROM approvals WHERE turn_id = ?1 UNION ALL SELECT server, call_id, state, "          \
+	"'asked by the server', decided_by, created_at_ms, decided_at_ms FROM questions "      \
+	"WHERE turn_id = ?1 AND params <> '' ORDER BY created_at_ms LIMIT ?2"
 #define OUTS                                                                                   \
 	"SELECT o.id, o.channel, o.address, o.kind, o.state, o.created_at_ms, "                \
 	"o.finished_at_ms, count(p.id), sum(p.state = 'sent'), sum(p.state = 'unknown'), "     \

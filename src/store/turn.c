@@ -241,6 +241,8 @@ int turn_close(struct tx *tx, str turn_id, const struct turn_row *t,
 	if (rc == OK)
 		rc = approvals_close(tx, turn_id, e);
 	if (rc == OK)
+		rc = questions_close(tx, turn_id, e);
+	if (rc == OK)
 		rc = db_run(tx_db(tx),
 			    "UPDATE inbox SET state = 'done' WHERE turn_id = ?1 "
 			    "AND state = 'claimed'",

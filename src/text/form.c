@@ -206,6 +206,25 @@ int form_read(struct form *out, const struct json *params, struct arena *a, stru
 	return rc;
 }
 
+str form_keep(const struct json *params, struct arena *a)
+{
+	static const char *const texts[] = { "mode", "url", "elicitationId" };
+	struct buf b = buf_in(a, FORM_SCHEMA + 16384);
+
+	buf_addc(&b, '{');
+	buf_json_member(&b, "message",
+			utf_head(json_str(params, "message"), 4 * MESSAGE_CHARS));
+	for (size_t i = 0; i < COUNT(texts); i++)
+		if (json_str(params, texts[i]).n)
+			buf_json_member(&b, texts[i], json_str(params, texts[i]));
+	if (json_get(params, "requestedSchema")) {
+		buf_json_key(&b, "requestedSchema");
+		json_write(&b, json_get(params, "requestedSchema"));
+	}
+	buf_addc(&b, '}');
+	return buf_str(&b);
+}
+
 /* --- showing -------------------------------------------------------------------------- */
 
 static void add_bounds(struct buf *b, const struct json *s, const char *low, const char *high,
@@ -223,15 +242,18 @@ static void add_bounds(struct buf *b, const struct json *s, const char *low, con
 		buf_fmt(b, ", at most %.15g%s", hi->d, unit);
 }
 
-static void add_options(struct buf *b, const struct form_field *f)
+static void add_options(struct buf *b, const struct form_field *f, bool listed)
 {
+	if (!listed)
+		return;
+	buf_addc(b, ':');
 	for (size_t i = 0; i < f->options_n && i < SHOWN_OPTIONS; i++)
 		buf_fmt(b, "\n%zu. %.*s", i + 1, STRF(f->options[i].label));
 	if (f->options_n > SHOWN_OPTIONS)
 		buf_fmt(b, "\n… and %zu more", f->options_n - SHOWN_OPTIONS);
 }
 
-static void add_expected(struct buf *b, const struct form_field *f)
+static void add_expected(struct buf *b, const struct form_field *f, bool listed)
 {
 	static const char *const formats[][2] = {
 		{ "email", "an e-mail address" },
@@ -261,19 +283,18 @@ static void add_expected(struct buf *b, const struct form_field *f)
 		buf_add(b, S("\nExpected: yes or no"));
 		break;
 	case FORM_ONE:
-		buf_add(b, S("\nOne of these:"));
-		add_options(b, f);
+		buf_add(b, S("\nOne of these"));
+		add_options(b, f, listed);
 		break;
 	case FORM_MANY:
 		buf_add(b, S("\nAny of these"));
 		add_bounds(b, s, "minItems", "maxItems", " of them");
-		buf_addc(b, ':');
-		add_options(b, f);
+		add_options(b, f, listed);
 		break;
 	}
 }
 
-str form_block(const struct form *f, size_t i, struct arena *a)
+str form_block(const struct form *f, size_t i, bool listed, struct arena *a)
 {
 	struct buf b = buf_in(a, 32768);
 
@@ -287,7 +308,7 @@ str form_block(const struct form *f, size_t i, struct arena *a)
 		buf_add(&b, S(" (optional)"));
 	if (x->hint.n)
 		buf_fmt(&b, "\n%.*s", STRF(x->hint));
-	add_expected(&b, x);
+	add_expected(&b, x, listed);
 	if (x->def.n)
 		buf_fmt(&b, "\nDefault: %.*s", STRF(text_line(a, x->def, 200)));
 	if (x->secret)

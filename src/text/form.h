@@ -51,8 +51,12 @@ struct form {
 int form_read(struct form *out, const struct json *params, struct arena *a,
 	      struct err *e) MUSTUSE;
 
-/* Field i of a form for people, several lines: its title, how far one is, what is expected. */
-str form_block(const struct form *f, size_t i, struct arena *a);
+/* params again, as JSON text without what a form does not need, its message cut. */
+str form_keep(const struct json *params, struct arena *a);
+
+/* Field i of a form for people, several lines: its title, how far one is, what is expected;
+ * listed: with its options. */
+str form_block(const struct form *f, size_t i, bool listed, struct arena *a);
 /* What is to be known before a link is opened, several lines. */
 str form_link(const struct form *f, struct arena *a);
 

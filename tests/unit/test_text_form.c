@@ -276,7 +276,7 @@ static void what_is_shown_names_everything_one_has_to_know(void **state)
 				"\"n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9,"
 				"\"description\":\"how\\nmany\",\"default\":3}",
 				"");
-	str first = form_block(&f, 0, &a), second = form_block(&f, 1, &a);
+	str first = form_block(&f, 0, true, &a), second = form_block(&f, 1, true, &a);
 
 	assert_true(f.fields[0].secret && !f.fields[1].secret);
 	assert_true(str_starts(first, S("Your password (1 of 2, optional)\n")));
@@ -305,11 +305,16 @@ static void a_default_that_does_not_fit_is_none(void **state)
 static void a_link_is_kept_and_shown_with_its_host(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
+	struct json *params = NULL;
 	struct form f = { 0 };
 	str text = S("{\"mode\":\"url\",\"message\":\"sign in\",\"elicitationId\":\"e1\","
 		     "\"url\":\"http://me@x.example/a\",\"_meta\":{\"big\":1}}");
 
-	assert_int_equal(read_text(&a, text, &f, NULL), OK);
+	assert_int_equal(json_read(&params, &a, text, NULL), OK);
+	str kept = form_keep(params, &a);
+	assert_string_equal(kept.p, "{\"message\":\"sign in\",\"mode\":\"url\",\"url\":"
+				    "\"http://me@x.example/a\",\"elicitationId\":\"e1\"}");
+	assert_int_equal(read_text(&a, kept, &f, NULL), OK);
 	assert_true(f.link && str_eq(f.id, S("e1")));
 	str shown = form_link(&f, &a);
 	assert_true(str_has(shown, S("Link: http://me@x.example/a\nHost: x.example\n")));

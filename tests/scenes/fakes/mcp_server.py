@@ -15,6 +15,9 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     structured_wrong, structured_missing {}          not what their output schema says
     big {n, char}        n characters                 roots {}          asks the client for its roots
     progress {}          three progress notices, then the result
+    steps {gates}        a progress notice with a message before waiting for each of these files
+    ask {params, times}  elicitation/create with these, so many times; the answers
+    ask_late {params}    the result first, then elicitation/create
     log {text}           a log notification, then the result
     die {}               exits in the middle of the call
     die_once {flag}      likewise, once: the file flag says that it did
@@ -91,6 +94,9 @@ TOOLS = {
     "big": ("Much text.", schema("n", n={"type": "integer"}, char=STR)),
     "roots": ("Ask for roots.", schema()),
     "progress": ("Report progress.", schema()),
+    "steps": ("Report progress step by step.", schema("gates", gates={"type": "array", "items": STR}, text=STR)),
+    "ask": ("Ask the person.", schema("params", params={"type": "object"}, times={"type": "integer"})),
+    "ask_late": ("Ask when it is too late.", schema("params", params={"type": "object"})),
     "log": ("Log, then answer.", schema(text=STR)),
     "die": ("Exit in the call.", schema()),
     "die_once": ("Exit in the first call.", schema("flag", flag=STR)),
@@ -335,6 +341,27 @@ class Server:
             if token is not None:
                 self.notify("notifications/progress", {"progressToken": token, "progress": i + 1, "total": 3})
         return text("token %s" % ("given" if token is not None else "absent"))
+
+    def tool_steps(self, args, msg):
+        token = ((msg["params"].get("_meta") or {}).get("progressToken"))
+        for i, gate in enumerate(args["gates"]):
+            self.notify("notifications/progress", {"progressToken": token, "progress": i + 1,
+                                                   "total": len(args["gates"]) * 2,
+                                                   "message": args.get("text", "step") + " %d" % (i + 1)})
+            wait_file(gate)
+        return text("stepped")
+
+    def tool_ask(self, args, msg):
+        out = []
+        for _ in range(int(args.get("times", 1))):
+            reply = self.ask("elicitation/create", args["params"])
+            out.append(reply.get("result", reply.get("error")) if reply else None)
+        return text(json.dumps(out if "times" in args else out[0], ensure_ascii=False))
+
+    def tool_ask_late(self, args, msg):
+        self.answer(msg, text("done already"))
+        self.ask("elicitation/create", args["params"])
+        return None
 
     def tool_log(self, args, msg):
         self.notify("notifications/message", {"level": "warning", "data": args.get("text", "hello from the server")})
