@@ -5,6 +5,21 @@
  */
 #include "chan/telegram_internal.h"
 
+/* Chats that an earlier process was told to leave alone. */
+static void hold_on(struct telegram *t)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	int64_t chat, thread;
+	struct outbox_wait *v;
+	size_t n = 0;
+
+	if (store_outbox_waiting(t->store, CHANNEL, &a, &v, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (telegram_address_read(v[i].address, &chat, &thread))
+			telegram_hold(t, chat, v[i].left_ms);
+}
+
 static int on_start(struct channel *self, struct store *store, const struct chan_up *up,
 		    const struct cancel *c, struct err *e)
 {
@@ -15,6 +30,7 @@ static int on_start(struct channel *self, struct store *store, const struct chan
 	if (rc < 0)
 		return rc;
 	t->up = *up;
+	hold_on(t);
 	if ((rc = telegram_report_start(t, e)) < 0 || (rc = telegram_live_start(t, e)) < 0 ||
 	    (rc = telegram_files_start(t, e)) < 0 ||
 	    (rc = thread_start(&t->poller, "telegram", telegram_poll_main, t, e)) < 0) {

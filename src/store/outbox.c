@@ -433,6 +433,30 @@ int store_outbox_resend(struct tx *tx, str channel, str address, int64_t *n, str
 	return rc;
 }
 
+int store_outbox_waiting(struct store *s, str channel, struct arena *a,
+			 struct outbox_wait **out, size_t *n, struct err *e)
+{
+	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(rows_end) struct rows r = { 0 };
+	int64_t now = clock_now_ms();
+	int rc = reader_begin(&reader, s, e);
+
+	*out = NULL;
+	*n = 0;
+	if (rc == OK)
+		rc = db_query(&r, reader.db,
+			      "SELECT address, not_before_at_ms - ?2 FROM outbox_waits "
+			      "WHERE channel = ?1 AND address <> '' AND not_before_at_ms > ?2",
+			      DB_ARGS(db_text(channel), db_i64(now)), e);
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		*out = LIST_ROOM(a, *out, *n);
+		(*out)[(*n)++] = (struct outbox_wait){ .address = rows_text(&r, 0, a),
+						       .left_ms = rows_i64(&r, 1) };
+		rc = OK;
+	}
+	return rc;
+}
+
 int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };

@@ -99,6 +99,15 @@ int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str rem
 int store_outbox_hold(struct tx *tx, str channel, int64_t not_before_at_ms,
 		      struct err *e) MUSTUSE;
 
+/* The addresses of a channel that must be left alone for a while yet; what the other side asked
+ * for holds beyond a restart. */
+struct outbox_wait {
+	str address;
+	int64_t left_ms;
+};
+int store_outbox_waiting(struct store *s, str channel, struct arena *a,
+			 struct outbox_wait **out, size_t *n, struct err *e) MUSTUSE;
+
 /* Is a row still in flight here?  Not when its last piece is over, or one was put off. */
 int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e) MUSTUSE;
 

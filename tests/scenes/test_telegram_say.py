@@ -7,7 +7,7 @@ import pytest
 from fakes.model import Reply
 from fakes.telegram import ALLOWED
 from harness.telegram_check import utf16
-from harness.watch import Gate, wait_files
+from harness.watch import Gate, wait_files, wait_until
 
 pytestmark = pytest.mark.concurrency
 
@@ -218,6 +218,24 @@ def test_a_short_flood_wait_is_honoured_and_keeps_the_format(bot, gantry, model)
     m = bot.wait_text("end slow")
     sends = bot.of("sendMessage", chat=ALLOWED)
     assert m.kinds() == ["bold"] and len(sends) == 2 and sends[1].arrived - sends[0].departed >= 1.95
+
+
+def test_a_flood_wait_holds_beyond_a_death_also_for_what_is_only_shown(bot, gantry, model):
+    gate = Gate()
+    model.reply("two", gate=gate)
+    bot.fail("sendMessage", ALLOWED, flood=3)
+    p = bot.run()
+    bot.say("/help")
+    wait_until(lambda: gantry.sql("select 1 from outbox_waits"), "the wait as a row")
+    p.kill()
+    p.wait()
+    bot.run()
+    bot.say("second")
+    bot.wait_calls("sendChatAction")
+    gate.release()
+    bot.wait_text("^two$")
+    flood, typed = bot.of("sendMessage")[0], bot.of("sendChatAction")[0]
+    assert typed.arrived - flood.departed >= 2.95
 
 
 def test_a_storm_of_floods_over_many_chats_is_not_hammered(bot, gantry, model):

@@ -178,6 +178,27 @@ static void a_piece_put_off_holds_its_address_until_the_time(void **state)
 	assert_text(next_text(w), "b");
 }
 
+static void an_address_that_must_wait_is_told_of_until_its_time(void **state)
+{
+	struct world *w = *state;
+	int64_t a = add(w, "1", "reply", "a"), later = clock_now_ms() + 3600000;
+	struct outbox_wait *v;
+	size_t n;
+
+	assert_text(next_text(w), "a");
+	split(w, a, 1);
+	end(w, begin(w, a).id, PIECE_RETRY, later);
+	ok(w, store_outbox_waiting(w->s, S("other"), &w->a, &v, &n, &w->e));
+	assert_int_equal(0, n);
+	ok(w, store_outbox_waiting(w->s, S("test"), &w->a, &v, &n, &w->e));
+	assert_int_equal(1, n);
+	assert_text(v[0].address, "1");
+	assert_in_range(v[0].left_ms, 3590000, 3600000);
+	world_sql(w, "UPDATE outbox_waits SET not_before_at_ms = 1");
+	ok(w, store_outbox_waiting(w->s, S("test"), &w->a, &v, &n, &w->e));
+	assert_int_equal(0, n);
+}
+
 static void a_hold_keeps_everything_of_its_channel_back(void **state)
 {
 	struct world *w = *state;
@@ -338,6 +359,7 @@ int main(void)
 		T(everything_of_a_row_and_its_pieces_comes_back),
 		T(a_row_without_pieces_is_done),
 		T(a_piece_put_off_holds_its_address_until_the_time),
+		T(an_address_that_must_wait_is_told_of_until_its_time),
 		T(a_hold_keeps_everything_of_its_channel_back),
 		T(an_answer_waits_until_its_last_piece_is_over),
 		T(nothing_to_wait_for_is_told_apart),
