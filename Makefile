@@ -247,7 +247,7 @@ release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz model bench ci
+.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz chaos model bench ci
 
 check: lint test ## lint and test
 
@@ -294,6 +294,9 @@ else
 fuzz:
 	@$(MAKE) SAN=fuzz fuzz
 endif
+
+chaos: deps-dev build ## everything on and everything that can go wrong, by seed (SEED=1 RUNS=300)
+	@python3 tests/chaos/chaos.py --seed $(or $(SEED),1) --runs $(or $(RUNS),300) $(CHAOS_ARGS)
 
 model: deps-model ## every order of the journal's steps, with deaths in between, searched by spin
 	@scripts/model

@@ -13,6 +13,7 @@
 #include "text/form.h"
 
 #define CHANNEL S(TELEGRAM_CHANNEL)
+#define FLOOD_MAX_MS 60000 /* who is told to wait longer gives up */
 #define MESSAGE_UNITS 4096 /* Telegram's limit */
 #define FETCHERS 3 /* files that are fetched at the same time */
 

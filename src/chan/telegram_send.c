@@ -11,7 +11,6 @@
 #include "os/log.h"
 #include "text/tghtml.h"
 
-#define FLOOD_MAX_MS 60000 /* who is told to wait longer gives up */
 #define RETRY_FIRST_MS 1000
 #define RETRY_MAX_MS 60000
 #define EDITS_MAX 5 /* an edit may be repeated, but not for ever */

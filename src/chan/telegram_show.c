@@ -13,10 +13,27 @@
 #define CALL_MS 10000
 #define TYPING_CALL_MS 4000
 
+/* For whoever comes after us too; of a wait of hours the next send will hear itself. */
+static int keep_hold(struct telegram *t, int64_t chat, int64_t ms)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	struct err e = { 0 };
+	int rc = store_begin(&tx, t->store, &t->stop, &e);
+
+	if (rc == OK)
+		rc = store_outbox_hold(&tx, CHANNEL, telegram_address(&a, chat, 0),
+				       clock_now_ms() + ms, &e);
+	return rc == OK ? store_commit(&tx, &e) : rc;
+}
+
 static void flooded(struct telegram *t, int64_t chat, const struct telegram_reply *r)
 {
-	if (r->end == TELEGRAM_FLOOD)
-		telegram_hold(t, chat, r->retry_after_ms);
+	if (r->end != TELEGRAM_FLOOD)
+		return;
+	telegram_hold(t, chat, r->retry_after_ms);
+	if (r->retry_after_ms <= FLOOD_MAX_MS)
+		(void)keep_hold(t, chat, r->retry_after_ms);
 }
 
 void telegram_show_typing(struct telegram *t, const struct telegram_view *v, struct arena *a)

@@ -299,7 +299,8 @@ static int record(struct tx *tx, const struct outbox_row *row, const struct piec
 		rc = store_piece_end(tx, piece->id, end, sent->remote_id, sent->error,
 				     clock_now_ms() + wait, e);
 	if (rc == OK && sent->all_wait_ms > 0)
-		rc = store_outbox_hold(tx, row->channel, clock_now_ms() + sent->all_wait_ms, e);
+		rc = store_outbox_hold(tx, row->channel, S(""),
+				       clock_now_ms() + sent->all_wait_ms, e);
 	/* The last piece carries the buttons. */
 	if (rc == OK && row->approval_id.n && sent->end == SEND_OK)
 		rc = store_approval_message(tx, row->approval_id, sent->remote_id, e);

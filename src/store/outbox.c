@@ -365,13 +365,15 @@ int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str rem
 	return row > 0 ? put_off(tx, row, not_before_at_ms, e) : close_if_over(tx, -row, e);
 }
 
-int store_outbox_hold(struct tx *tx, str channel, int64_t not_before_at_ms, struct err *e)
+int store_outbox_hold(struct tx *tx, str channel, str address, int64_t not_before_at_ms,
+		      struct err *e)
 {
 	return db_run(tx_db(tx),
 		      "INSERT INTO outbox_waits (channel, address, not_before_at_ms) "
-		      "VALUES (?1, '', ?2) ON CONFLICT (channel, address) DO UPDATE SET "
+		      "VALUES (?1, ?2, ?3) ON CONFLICT (channel, address) DO UPDATE SET "
 		      "not_before_at_ms = excluded.not_before_at_ms",
-		      DB_ARGS(db_text(channel), db_i64(not_before_at_ms)), NULL, e);
+		      DB_ARGS(db_text(channel), db_text(address), db_i64(not_before_at_ms)),
+		      NULL, e);
 }
 
 int store_outbox_held(struct tx *tx, int64_t outbox_id, bool *held, struct err *e)

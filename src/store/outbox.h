@@ -95,8 +95,8 @@ enum piece_end {
 int store_piece_end(struct tx *tx, int64_t piece_id, enum piece_end end, str remote_id,
 		    str error, int64_t not_before_at_ms, struct err *e) MUSTUSE;
 
-/* Nothing of the channel goes out before that time, whatever its address. */
-int store_outbox_hold(struct tx *tx, str channel, int64_t not_before_at_ms,
+/* Nothing goes out to the address before that time; with "" nothing of the whole channel. */
+int store_outbox_hold(struct tx *tx, str channel, str address, int64_t not_before_at_ms,
 		      struct err *e) MUSTUSE;
 
 /* The addresses of a channel that must be left alone for a while yet; what the other side asked

@@ -238,6 +238,24 @@ def test_a_flood_wait_holds_beyond_a_death_also_for_what_is_only_shown(bot, gant
     assert typed.arrived - flood.departed >= 2.95
 
 
+def test_a_flood_wait_of_an_edit_holds_beyond_a_death(bot, gantry, model):
+    gate = Gate()
+    model.reply(deltas=["one"] + [" more"] * 50, chunk=400, pause=0.1)
+    model.reply("two", gate=gate)
+    bot.fail("editMessageText", ALLOWED, flood=3)
+    p = bot.run(STREAM_REPLIES="true")
+    bot.say("go")
+    wait_until(lambda: gantry.sql("select 1 from outbox_waits"), "the wait as a row")
+    p.kill()
+    p.wait()
+    flood = bot.of("editMessageText")[0]
+    bot.run(STREAM_REPLIES="true")
+    gate.release()
+    bot.wait_text("^two$")
+    later = [c for c in bot.of("editMessageText", "sendMessage", "sendChatAction") if c.arrived > flood.departed]
+    assert later and min(c.arrived for c in later) - flood.departed >= 2.95
+
+
 def test_a_storm_of_floods_over_many_chats_is_not_hammered(bot, gantry, model):
     """No answer says that a 429 is meant for the whole bot; that many chats get one does."""
     chats = range(1001, 1041)

@@ -194,6 +194,11 @@ static void an_address_that_must_wait_is_told_of_until_its_time(void **state)
 	assert_int_equal(1, n);
 	assert_text(v[0].address, "1");
 	assert_in_range(v[0].left_ms, 3590000, 3600000);
+	struct tx tx = world_begin(w);
+	ok(w, store_outbox_hold(&tx, S("test"), S("2"), later, &w->e));
+	world_commit(w, &tx);
+	ok(w, store_outbox_waiting(w->s, S("test"), &w->a, &v, &n, &w->e));
+	assert_int_equal(2, n);
 	world_sql(w, "UPDATE outbox_waits SET not_before_at_ms = 1");
 	ok(w, store_outbox_waiting(w->s, S("test"), &w->a, &v, &n, &w->e));
 	assert_int_equal(0, n);
@@ -206,18 +211,18 @@ static void a_hold_keeps_everything_of_its_channel_back(void **state)
 	struct outbox_row row;
 	struct tx tx = world_begin(w);
 
-	ok(w, store_outbox_hold(&tx, S("other"), later, &w->e));
+	ok(w, store_outbox_hold(&tx, S("other"), S(""), later, &w->e));
 	world_commit(w, &tx);
 	(void)add(w, "1", "reply", "a");
 	(void)add(w, "2", "notice", "b");
 	assert_text(next(w, &row, &wake), "a");
 	tx = world_begin(w);
-	ok(w, store_outbox_hold(&tx, S("test"), later, &w->e));
+	ok(w, store_outbox_hold(&tx, S("test"), S(""), later, &w->e));
 	world_commit(w, &tx);
 	assert_text(next(w, &row, &wake), "");
 	assert_int_equal(later, wake);
 	tx = world_begin(w);
-	ok(w, store_outbox_hold(&tx, S("test"), 1, &w->e));
+	ok(w, store_outbox_hold(&tx, S("test"), S(""), 1, &w->e));
 	world_commit(w, &tx);
 	assert_text(next(w, &row, &wake), "b");
 }
