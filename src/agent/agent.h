@@ -42,6 +42,7 @@ struct agent_opt {
 	struct model *classifier; /* of commands, in mode auto; else NULL */
 	struct tools *tools;
 	struct mcp_host *host; /* NULL when there are no servers */
+	const struct env *env; /* for signing in to them; NULL: nobody can */
 };
 
 struct agent;

@@ -10,6 +10,7 @@
 #include "agent/holds.h"
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "agent/sign_in.h"
 #include "base/version.h"
 #include "model/quirks.h"
 #include "os/clock.h"
@@ -51,6 +52,7 @@ static str run_usage(const struct ask *q);
 static str run_start(const struct ask *q);
 static str run_whoami(const struct ask *q);
 static str run_resend(const struct ask *q);
+static str run_auth(const struct ask *q);
 
 static const struct slash {
 	const char *name;
@@ -72,6 +74,7 @@ static const struct slash {
 	{ "brief", ARGS_WORD, run_brief, 0, "PREFIX: switch its tools on, for six hours" },
 	{ "short", ARGS_WORD, run_short, 0, "PREFIX: switch its tools on, for 27 hours" },
 	{ "off", ARGS_WORD, run_off, 0, "PREFIX: switch its tools off again" },
+	{ "auth", ARGS_OPTIONAL, run_auth, 0, "SERVER: sign in to a tool server" },
 	{ "tokens", ARGS_NONE, run_tokens, 0, "where the tokens of a request go" },
 	{ "usage", ARGS_NONE, run_usage, 0, "tokens and cost: today, this month, here" },
 	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
@@ -127,10 +130,22 @@ bool slash_command(struct agent *ag, str channel, str address, str sender, str t
 	str args;
 	const struct slash *s = find(text, a, &args);
 
+	if (!s && sign_in_paste(ag, text, a, reply, c))
+		return true;
 	if (!s || !s->run)
 		return false;
 	*reply = s->run(&(struct ask){ ag, channel, address, sender, args, a, c });
 	return true;
+}
+
+bool slash_secret(str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str word, args, t = str_trim(text);
+
+	if (text_slash(&a, t, (str){ 0 }, &word, &args))
+		return str_is(word, "auth") && str_has(str_trim(args), S(" "));
+	return str_starts(t, S("http")) && str_has(t, S("code=")) && str_has(t, S("state="));
 }
 
 bool slash_listed(size_t i, str *name, str *help)
@@ -158,6 +173,11 @@ static str run_help(const struct ask *q)
 static str run_perf(const struct ask *q)
 {
 	return agent_perf_text(q->ag, q->a);
+}
+
+static str run_auth(const struct ask *q)
+{
+	return sign_in_command(q->ag, q->args, q->a, q->c);
 }
 
 static str run_tokens(const struct ask *q)

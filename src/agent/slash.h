@@ -14,9 +14,13 @@ int slash_control(str text, struct arena *a, enum control *what);
 str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef);
 
 /* Is text another command?  Then *reply is its answer.  No turn is needed.  Blocks for the writer
- * where one changes something; c ends that, and the answer says so. */
+ * where one changes something, and ten seconds at most for /auth; c ends that, and the answer
+ * says so. */
 bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
 		   struct arena *a, str *reply, const struct cancel *c);
+
+/* May text hold what is to be kept nowhere, such as the code of a sign-in? */
+bool slash_secret(str text);
 
 /* The i-th command of the list people are shown, in its order; false behind the last. */
 bool slash_listed(size_t i, str *name, str *help);

@@ -97,5 +97,6 @@ extern const struct cmd cmd_approvals, cmd_doctor, cmd_service;
 extern const struct cmd cmd_onboard;
 extern const struct cmd cmd_replay;
 extern const struct cmd cmd_mcp;
+extern const struct cmd cmd_auth;
 
 #endif

@@ -140,6 +140,7 @@ static int open_parts(struct chat *c, int signals, struct err *e)
 		.out = STDOUT_FILENO,
 		.dumb = !terminal || str_eq(env_get(&c->cli->env, "TERM"), S("dumb")),
 		.history = terminal ? history.p : NULL,
+		.secret = slash_secret,
 		.max = (size_t)c->cfg->limits.input_max_bytes,
 	};
 	int rc;

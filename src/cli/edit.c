@@ -395,7 +395,7 @@ static int line(struct edit *ed, const char *prompt, bool secret, struct arena *
 	if (rc < 0)
 		return rc;
 	*out = arena_dup(a, edit_text_str(&s.text));
-	if (!secret)
+	if (!secret && !(ed->opt.secret && ed->opt.secret(*out)))
 		edit_history_add(&ed->history, *out);
 	return OK;
 }

@@ -21,6 +21,8 @@ struct edit_opt {
 	bool dumb; /* TERM says so */
 	const char *history; /* path, borrowed; NULL none */
 	size_t max; /* bytes of a message; 0: 1 MiB */
+	bool (*secret)(
+		str line); /* the history does not keep such a line; NULL: all are kept */
 };
 
 struct edit;

@@ -24,6 +24,7 @@ static const struct cmd *const commands[] = {
 	&cmd_send,
 	&cmd_prompt,
 	&cmd_tools,
+	&cmd_auth,
 	&cmd_cron,
 	&cmd_policy,
 	&cmd_approvals,

@@ -221,6 +221,7 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 		.classifier = g->classifier,
 		.tools = g->tools,
 		.host = g->host,
+		.env = g->env,
 	};
 	return agent_open(&g->agent, &ag, e);
 }

@@ -3,9 +3,15 @@
  */
 #include "mcp/auth_cfg.h"
 
+#include "base/buf.h"
+#include "config/value.h"
+
 #include <string.h>
 
-enum kind { VARIABLE, PATH };
+#define GRANTS "code client_credentials assertion"
+#define SCOPES_MAX 4096
+
+enum kind { TEXT, VARIABLE, PATH, URL, GRANT, WORDS };
 
 static const struct key {
 	const char *name;
@@ -14,6 +20,19 @@ static const struct key {
 } keys[] = {
 	{ "bearer_env", VARIABLE, offsetof(struct mcp_auth_cfg, bearer_env) },
 	{ "bearer_file", PATH, offsetof(struct mcp_auth_cfg, bearer_file) },
+	{ "grant", GRANT, offsetof(struct mcp_auth_cfg, grant) },
+	{ "issuer", URL, offsetof(struct mcp_auth_cfg, issuer) },
+	{ "client_id", TEXT, offsetof(struct mcp_auth_cfg, client_id) },
+	{ "client_secret_env", VARIABLE, offsetof(struct mcp_auth_cfg, client_secret_env) },
+	{ "client_secret_file", PATH, offsetof(struct mcp_auth_cfg, client_secret_file) },
+	{ "key_file", PATH, offsetof(struct mcp_auth_cfg, key_file) },
+	{ "client_metadata", URL, offsetof(struct mcp_auth_cfg, client_metadata) },
+	{ "redirect_uri", URL, offsetof(struct mcp_auth_cfg, redirect_uri) },
+	{ "scopes", WORDS, offsetof(struct mcp_auth_cfg, scopes) },
+	{ "assertion_env", VARIABLE, offsetof(struct mcp_auth_cfg, assertion_env) },
+	{ "assertion_file", PATH, offsetof(struct mcp_auth_cfg, assertion_file) },
+	{ "assertion_exchange", URL, offsetof(struct mcp_auth_cfg, assertion_exchange) },
+	{ "assertion_client", TEXT, offsetof(struct mcp_auth_cfg, assertion_client) },
 };
 
 static bool is_variable(str s)
@@ -28,8 +47,31 @@ static bool is_variable(str s)
 	return s.n > 0;
 }
 
-static int read_key(struct mcp_auth_cfg *out, struct arena *a, const struct key *k,
-		    const struct toml *v, struct err *e)
+/* A list of scopes, or all of them in one text. */
+static int read_words(str *out, struct arena *a, const struct key *k, const struct toml *v,
+		      struct err *e)
+{
+	struct buf b = buf_in(a, SCOPES_MAX);
+
+	if (v->type == TOML_STRING)
+		buf_add(&b, str_trim(v->s));
+	for (const struct toml *c = v->type == TOML_ARRAY ? v->child : NULL; c; c = c->next) {
+		if (c->type != TOML_STRING || str_has(c->s, S(" ")))
+			return err_set(e, E_INVAL, "\"auth.%s\" should hold words", k->name);
+		buf_fmt(&b, "%s%.*s", b.n ? " " : "", STRF(c->s));
+	}
+	*out = buf_str(&b);
+	for (size_t i = 0; i < out->n; i++)
+		if ((unsigned char)out->p[i] < 0x20 || (unsigned char)out->p[i] >= 0x7F)
+			b.full = true;
+	if (b.full || !out->n)
+		return err_set(e, E_INVAL, "\"auth.%s\" should be scopes, such as [\"read\"]",
+			       k->name);
+	return OK;
+}
+
+static int read_text(struct mcp_auth_cfg *out, struct arena *a, const struct key *k,
+		     const struct toml *v, struct err *e)
 {
 	str *field = (str *)((char *)out + k->offset);
 
@@ -47,6 +89,37 @@ static int read_key(struct mcp_auth_cfg *out, struct arena *a, const struct key 
 			       k->name);
 	if (k->kind == PATH && field->p[0] != '/')
 		return err_set(e, E_INVAL, "\"auth.%s\" should be an absolute path", k->name);
+	if (k->kind == URL && !str_starts(*field, S("https://")) &&
+	    !str_starts(*field, S("http://")))
+		return err_set(e, E_INVAL, "\"auth.%s\" should be a URL", k->name);
+	if (k->kind == GRANT && value_word(a, *field, GRANTS, field))
+		return err_set(e, E_INVAL, "\"auth.%s\" should be one of: %s", k->name, GRANTS);
+	return OK;
+}
+
+/* Do the keys fit each other? */
+static int check(const struct mcp_auth_cfg *cfg, struct err *e)
+{
+	bool bearer = cfg->bearer_env.n || cfg->bearer_file.n;
+	bool code = !cfg->grant.n || str_eq(cfg->grant, S("code"));
+	bool assertion = cfg->assertion_env.n || cfg->assertion_file.n;
+
+	if ((cfg->bearer_env.n && cfg->bearer_file.n) ||
+	    (cfg->client_secret_env.n && cfg->client_secret_file.n) ||
+	    (cfg->assertion_env.n && cfg->assertion_file.n))
+		return err_set(e, E_INVAL,
+			       "\"auth\" has a secret both in a variable and in a file; one of "
+			       "them");
+	if (bearer && (cfg->grant.n || cfg->client_id.n || cfg->client_metadata.n || assertion))
+		return err_set(e, E_INVAL,
+			       "\"auth\" has a token and says how to get one; one of them");
+	if (!code && !cfg->client_id.n)
+		return err_set(e, E_INVAL, "\"auth.grant\" = \"%.*s\" needs auth.client_id",
+			       STRF(cfg->grant));
+	if (str_eq(cfg->grant, S("assertion")) != assertion)
+		return err_set(e, E_INVAL,
+			       "\"auth.grant\" = \"assertion\" goes with auth.assertion_env or "
+			       "auth.assertion_file");
 	return OK;
 }
 
@@ -67,12 +140,13 @@ int mcp_auth_cfg_read(struct mcp_auth_cfg *out, struct arena *a, const struct to
 		if (i == COUNT(keys))
 			return err_set(e, E_INVAL, "\"auth\" has no key \"%.*s\"",
 				       STRF(c->key));
-		if ((rc = read_key(&cfg, a, &keys[i], c, e)) < 0)
+		rc = keys[i].kind == WORDS ? read_words(&cfg.scopes, a, &keys[i], c, e)
+					   : read_text(&cfg, a, &keys[i], c, e);
+		if (rc < 0)
 			return rc;
 	}
-	if (cfg.bearer_env.n && cfg.bearer_file.n)
-		return err_set(e, E_INVAL,
-			       "\"auth\" has bearer_env and bearer_file; one of them");
+	if ((rc = check(&cfg, e)) < 0)
+		return rc;
 	*out = cfg;
 	return OK;
 }

@@ -13,6 +13,18 @@
 
 struct mcp_auth_cfg {
 	str bearer_env, bearer_file; /* a token that is there already; at most one of them */
+	/* Else it is signed in to. */
+	str grant; /* code, client_credentials, assertion; "": code */
+	str issuer; /* the only authorization server that is taken; "": the one it names */
+	str client_id; /* registered there by the owner; "": by a document, else by itself */
+	str client_secret_env, client_secret_file;
+	str key_file; /* PEM: the client proves itself with it (private_key_jwt) */
+	str client_metadata; /* URL of a client metadata document */
+	str redirect_uri; /* "": one on loopback where nobody listens */
+	str scopes; /* with blanks between; "": what the server says it needs */
+	str assertion_env, assertion_file; /* a signed statement of who this is */
+	str assertion_exchange; /* token endpoint where it is exchanged first; "": it is not */
+	str assertion_client; /* our name there */
 };
 
 /* Read the table into *out, all of it in a.  E_INVAL: the sentence names the key. */

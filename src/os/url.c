@@ -31,6 +31,8 @@ static int fill(struct url *out, CURLU *u, struct arena *a, struct err *e)
 	url.host = arena_lower(a, part(u, CURLUPART_HOST, 0, a));
 	if (!url.host.n)
 		return err_set(e, E_INVAL, "not an http or https URL: it has no host");
+	url.path = part(u, CURLUPART_PATH, 0, a);
+	url.query = part(u, CURLUPART_QUERY, 0, a);
 	url.tls = str_eq(url.scheme, S("https"));
 	if (!str_i64(part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT, a), &url.port))
 		return err_set(e, E_INVAL, "not an http or https URL: the port is none");

@@ -12,6 +12,8 @@
 struct url {
 	str text; /* absolute, without a fragment */
 	str scheme, host; /* lower case; of IPv6 with its brackets */
+	str path; /* encoded, begins with "/" */
+	str query; /* encoded, "" none */
 	int64_t port; /* the scheme's own when none is given */
 	bool tls;
 	bool user; /* there is a name or password in it */

@@ -24,3 +24,15 @@ str base64_of(struct arena *a, str bytes)
 	}
 	return (str){ out, n };
 }
+
+str base64url_of(struct arena *a, str bytes)
+{
+	str out = base64_of(a, bytes);
+	char *p = (char *)(uintptr_t)out.p;
+
+	while (out.n && out.p[out.n - 1] == '=')
+		p[--out.n] = 0;
+	for (size_t i = 0; i < out.n; i++)
+		p[i] = p[i] == '+' ? '-' : p[i] == '/' ? '_' : p[i];
+	return out;
+}

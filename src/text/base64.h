@@ -1,5 +1,5 @@
 /*
- * text/base64: RFC 4648 base64 with padding.  Pure.
+ * text/base64: RFC 4648 base64 with padding, and its form for URLs without.  Pure.
  */
 #ifndef TEXT_BASE64_H
 #define TEXT_BASE64_H
@@ -8,5 +8,6 @@
 
 /* Bytes as text, in a. */
 str base64_of(struct arena *a, str bytes);
+str base64url_of(struct arena *a, str bytes);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "text/sha256.h"
 
+#include "base/buf.h"
+
 #include <string.h>
 
 #define BLOCK 64
@@ -56,7 +58,7 @@ static void block(uint32_t h[8], const unsigned char *p)
 		h[i] += v[i];
 }
 
-str sha256_hex(struct arena *a, str text)
+void sha256(unsigned char out[SHA256_BYTES], str text)
 {
 	uint32_t h[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 			  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
@@ -74,6 +76,17 @@ str sha256_hex(struct arena *a, str text)
 		end[blocks * BLOCK - 1 - i] = (unsigned char)(bits >> 8 * i);
 	for (size_t i = 0; i < blocks; i++)
 		block(h, end + i * BLOCK);
-	return arena_fmt(a, "%08x%08x%08x%08x%08x%08x%08x%08x", h[0], h[1], h[2], h[3], h[4],
-			 h[5], h[6], h[7]);
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		out[i] = (unsigned char)(h[i / 4] >> (24 - i % 4 * 8));
+}
+
+str sha256_hex(struct arena *a, str text)
+{
+	unsigned char digest[SHA256_BYTES];
+	struct buf b = buf_in(a, 2 * SHA256_BYTES + 1);
+
+	sha256(digest, text);
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		buf_fmt(&b, "%02x", digest[i]);
+	return buf_str(&b);
 }

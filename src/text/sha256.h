@@ -6,6 +6,9 @@
 
 #include "base/arena.h"
 
+#define SHA256_BYTES 32
+void sha256(unsigned char out[SHA256_BYTES], str text);
+
 /* 64 hex digits, in a. */
 str sha256_hex(struct arena *a, str text);
 

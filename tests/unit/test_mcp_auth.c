@@ -19,11 +19,13 @@ static const char *const vars[] = { "A_TOKEN= abc.def~123= ", "B_TOKEN=", "BAD=t
 				    NULL };
 static const struct env env = { vars };
 static struct config config;
-static char path[] = "/tmp/mcp-auth-XXXXXX";
+static char path[] = "/tmp/mcp-auth-XXXXXX", dir[] = "/tmp/mcp-auth-dir-XXXXXX";
 
 static struct mcp_auth *made(struct mcp_auth_cfg auth)
 {
-	struct mcp_server_cfg server = { .name = S("srv"), .auth = auth };
+	struct mcp_server_cfg server = { .name = S("srv"),
+					 .http.url = S("https://srv.example/mcp"),
+					 .auth = auth };
 	struct mcp_auth *au;
 
 	assert_int_equal(
@@ -94,7 +96,9 @@ static void without_a_token_there_is_no_header(void **state)
 
 	shows(au, NULL);
 	assert_int_equal(challenge(au, 401, "", &e), E_DENIED);
-	assert_non_null(strstr(e.msg, "server srv wants a token"));
+	assert_non_null(strstr(
+		e.msg,
+		"server srv: it wants to know who you are; sign in with: gantry auth srv"));
 	mcp_auth_free(au);
 }
 
@@ -124,6 +128,19 @@ static void token_in_a_file_may_be_exchanged_at_any_time(void **state)
 	mcp_auth_free(au);
 }
 
+static void clear(void)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str *names, below = arena_cat(&a, str_of(dir), S("/auth"));
+	size_t n = 0;
+
+	if (dir_list(&names, &n, &a, below.p, 100, NULL) == OK)
+		for (size_t i = 0; i < n; i++)
+			(void)unlink(arena_fmt(&a, "%.*s/%.*s", STRF(below), STRF(names[i])).p);
+	(void)rmdir(below.p);
+	(void)rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +151,12 @@ int main(void)
 		cmocka_unit_test(token_in_a_file_may_be_exchanged_at_any_time),
 	};
 
+	int failed;
+
 	close(mkstemp(path));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	config.store.data_dir = str_of(mkdtemp(dir));
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (!failed)
+		clear();
+	return failed;
 }

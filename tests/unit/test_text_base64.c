@@ -29,10 +29,22 @@ static void bytes_become_the_text_of_the_standard(void **state)
 	}
 }
 
+static void form_for_urls_has_other_digits_and_no_padding(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	assert_string_equal(base64url_of(&a, S("f")).p, "Zg");
+	assert_string_equal(base64url_of(&a, S("fo")).p, "Zm8");
+	assert_string_equal(base64url_of(&a, S("")).p, "");
+	assert_string_equal(base64url_of(&a, (str){ "\0\377\276\373\357\277", 6 }).p,
+			    "AP-----_");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_become_the_text_of_the_standard),
+		cmocka_unit_test(form_for_urls_has_other_digits_and_no_padding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
