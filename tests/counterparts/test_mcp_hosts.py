@@ -28,8 +28,8 @@ def scripted(gantry, model, mcp):
     model.answer(answer)
 
 
-def run(gantry, argv, name):
-    p = Proc(argv, gantry.env(), str(gantry.dir), name=name)
+def run(gantry, argv, name, **env):
+    p = Proc(argv, gantry.env(**env), str(gantry.dir), name=name)
     gantry.procs.append(p)
     p.close_stdin()
     p.wait(90, 0)
@@ -56,4 +56,15 @@ def test_the_typescript_sdk_is_a_host_of_it(gantry, mcp, rig, scripted, version,
                "typescript host")
     assert seen.get("era") == era
     assert seen["server"]["name"] == "gantry"
+    check(gantry, mcp, seen, -32602)
+
+
+@pytest.mark.parametrize("mode, revision", [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")])
+def test_the_python_sdk_is_a_host_of_it(gantry, mcp, rig, scripted, mode, revision):
+    interpreter = rig.folder / "python" / "interpreter"
+    if not interpreter.exists():
+        pytest.skip("the Python SDK is not installed: no pip or no PyPI")
+    seen = run(gantry, [interpreter.read_text().strip(), str(HERE / "mcp_host.py"), mode, binary(), "mcp"], "python host",
+               PYTHONPATH=str(rig.folder / "python"))
+    assert seen["version"] == revision
     check(gantry, mcp, seen, -32602)
