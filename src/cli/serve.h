@@ -22,6 +22,7 @@
 #define SERVE_CALLS 16
 #define SERVE_LINES 8 /* of progress that wait to be told */
 #define SERVE_LINE 200
+#define SERVE_REPLY 4096 /* bytes of a line that a person answers */
 #define SERVE_CHANNEL "cli"
 
 struct serve;
@@ -63,8 +64,11 @@ struct serve_call {
 	bool canceled;
 	char lines[SERVE_LINES][SERVE_LINE];
 	size_t lines_n;
-	str asking; /* to be put to a person; the asker's memory */
+	struct mcp_serve_form asking; /* to be put to a person; the asker's memory */
 	bool answered, yes;
+	enum mcp_serve_reply replied;
+	char reply[SERVE_REPLY];
+	size_t reply_n;
 	const struct bell *asker;
 	struct arena said_arena;
 	struct buf said; /* what the turn answered */

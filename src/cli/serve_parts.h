@@ -46,7 +46,7 @@ void serve_table_drop(struct serve *s); /* and wait for that, at the end */
 struct serve_seen {
 	char lines[SERVE_LINES][SERVE_LINE];
 	size_t lines_n;
-	str asking; /* in the arena; "" nothing */
+	struct mcp_serve_form asking; /* in the arena; message "" nothing */
 	bool over, answered;
 	bool again; /* it was cancelled before its turn could be ended */
 	char turn[ID_LEN + 1];
@@ -77,11 +77,21 @@ void serve_shared_cancel(struct serve_call *k, char turn[ID_LEN + 1]);
 void serve_shared_deaf(struct serve *s); /* nobody can be asked any more */
 void serve_shared_see(struct serve_call *k, struct arena *a, struct serve_seen *v);
 
-/* A thread asks: false, nobody hears it.  Then, until it is true or *lost: was it answered?  With
- * enough it is taken back.  text and asker live until then. */
-bool serve_shared_ask(struct serve_call *k, str text, const struct bell *asker);
-bool serve_shared_asked(struct serve_call *k, bool enough, bool *yes, bool *lost);
-void serve_shared_answer(struct serve_call *k, bool yes);
+/* What came of a question. */
+struct serve_answer {
+	bool lost; /* nobody hears it any more */
+	bool yes;
+	enum mcp_serve_reply replied;
+	str reply; /* in the arena */
+};
+
+/* A thread asks: false, nobody hears it.  Then, until it is true or .lost: was it answered?  With
+ * enough it is taken back.  The form and asker live until then. */
+bool serve_shared_ask(struct serve_call *k, const struct mcp_serve_form *form,
+		      const struct bell *asker);
+bool serve_shared_asked(struct serve_call *k, bool enough, struct arena *a,
+			struct serve_answer *out);
+void serve_shared_answer(struct serve_call *k, const struct json *result);
 
 /* --- serve_calls.c: what a call does, in its thread -------------------------------------------- */
 

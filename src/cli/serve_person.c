@@ -24,36 +24,65 @@ static str question(struct arena *a, const struct approval_ask *ask)
 	return buf_str(&b);
 }
 
-static int on_ask(struct approver *self, const struct approval_ask *ask, bool *yes,
-		  const struct cancel *c, struct err *e)
+/* Put it, and wait for what comes of it. */
+static int put(struct serve_person *p, const struct mcp_serve_form *form, int64_t timeout_ms,
+	       struct arena *a, struct serve_answer *out, const struct cancel *c, struct err *e)
 {
-	struct serve_person *p = (struct serve_person *)self;
-	SCOPED(arena_free) struct arena a = { 0 };
-	int64_t until = ask->timeout_ms > 0 ? clock_mono_ms() + ask->timeout_ms : 0;
-	bool lost = false, said = false;
+	int64_t until = timeout_ms > 0 ? clock_mono_ms() + timeout_ms : 0;
 	int rc = OK;
 
 	if (!p->k || !p->k->elicits)
 		return err_set(e, E_DENIED,
 			       "the host that asked cannot put questions to a person "
 			       "(it offers no elicitation)");
-	if (!serve_shared_ask(p->k, question(&a, ask), p->bell))
+	*out = (struct serve_answer){ 0 };
+	if (!serve_shared_ask(p->k, form, p->bell))
 		return err_set(e, E_DENIED, "the host that asked is gone");
-	while (!serve_shared_asked(p->k, rc < 0, &said, &lost) && !lost && rc == OK) {
+	while (!serve_shared_asked(p->k, rc < 0, a, out) && !out->lost && rc == OK) {
 		rc = wait_fd(p->bell->fd, POLLIN, until, c, e);
 		bell_hear(p->bell);
 	}
+	if (rc == OK && out->lost)
+		rc = err_set(e, E_DENIED, "the host that asked is gone");
+	return rc;
+}
+
+static int on_ask(struct approver *self, const struct approval_ask *ask, bool *yes,
+		  const struct cancel *c, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct mcp_serve_form form = { .message = question(&a, ask) };
+	struct serve_answer answer;
+	int rc = put((struct serve_person *)self, &form, ask->timeout_ms, &a, &answer, c, e);
+
+	if (rc == OK)
+		*yes = answer.yes;
+	return rc;
+}
+
+/* A tool server of ours asks something: one field of a form after the other, in words. */
+static int on_line(struct approver *self, const struct line_ask *ask, struct arena *a,
+		   str *line, const struct cancel *c, struct err *e)
+{
+	const struct mcp_serve_form form = { .message = str_trim(ask->text), .text = true };
+	struct serve_answer answer;
+	int rc = put((struct serve_person *)self, &form, ask->timeout_ms, a, &answer, c, e);
+
 	if (rc < 0)
 		return rc;
-	if (lost)
-		return err_set(e, E_DENIED, "the host that asked is gone");
-	*yes = said;
+	if (answer.reply.n > ask->max)
+		return err_set(e, E_LIMIT, "more than %zu bytes", ask->max);
+	*line = answer.replied == MCP_SERVE_REPLIED    ? answer.reply
+		: answer.replied == MCP_SERVE_DECLINED ? S("/decline")
+						       : S("/cancel");
 	return OK;
 }
 
 void serve_person_init(struct serve_person *p, struct serve_call *k, const struct bell *bell)
 {
-	*p = (struct serve_person){ .base = { .ask = on_ask, .decider = "mcp" },
-				    .k = k,
-				    .bell = bell };
+	*p = (struct serve_person){
+		.base = { .ask = on_ask, .line = on_line, .decider = "mcp" },
+		.k = k,
+		.bell = bell
+	};
 }

@@ -182,7 +182,8 @@ void serve_shared_see(struct serve_call *k, struct arena *a, struct serve_seen *
 	v->lines_n = k->lines_n;
 	memcpy(v->lines, k->lines, k->lines_n * sizeof k->lines[0]);
 	k->lines_n = 0;
-	v->asking = arena_dup(a, k->asking);
+	v->asking = k->asking;
+	v->asking.message = arena_dup(a, k->asking.message);
 	v->over = k->over;
 	v->answered = k->answered;
 	v->again = k->canceled && k->turn[0] && !k->turn_over && !k->over;
@@ -192,14 +193,15 @@ void serve_shared_see(struct serve_call *k, struct arena *a, struct serve_seen *
 
 /* --- questions --------------------------------------------------------------------------------- */
 
-bool serve_shared_ask(struct serve_call *k, str text, const struct bell *asker)
+bool serve_shared_ask(struct serve_call *k, const struct mcp_serve_form *form,
+		      const struct bell *asker)
 {
 	struct serve *s = k->s;
 
 	lock(s);
 	bool heard = !s->deaf && !k->canceled;
 	if (heard) {
-		k->asking = text;
+		k->asking = *form;
 		k->asker = asker;
 		k->answered = k->yes = false;
 	}
@@ -208,17 +210,21 @@ bool serve_shared_ask(struct serve_call *k, str text, const struct bell *asker)
 	return heard;
 }
 
-bool serve_shared_asked(struct serve_call *k, bool enough, bool *yes, bool *lost)
+bool serve_shared_asked(struct serve_call *k, bool enough, struct arena *a,
+			struct serve_answer *out)
 {
 	struct serve *s = k->s;
 
 	lock(s);
 	bool answered = k->answered;
-	*yes = k->yes;
-	*lost = s->deaf || k->canceled;
-	bool end = answered || enough || *lost;
+	out->yes = k->yes;
+	out->replied = k->replied;
+	out->lost = s->deaf || k->canceled;
+	if (answered)
+		out->reply = arena_dup(a, (str){ k->reply, k->reply_n });
+	bool end = answered || enough || out->lost;
 	if (end) {
-		k->asking = (str){ 0 };
+		k->asking = (struct mcp_serve_form){ 0 };
 		k->asker = NULL;
 	}
 	unlock(s);
@@ -227,12 +233,17 @@ bool serve_shared_asked(struct serve_call *k, bool enough, bool *yes, bool *lost
 	return answered;
 }
 
-void serve_shared_answer(struct serve_call *k, bool yes)
+void serve_shared_answer(struct serve_call *k, const struct json *result)
 {
+	str text;
+
 	lock(k->s);
-	if (k->asking.n) {
+	if (k->asking.message.n) {
 		k->answered = true;
-		k->yes = yes;
+		k->yes = mcp_serve_yes(result);
+		k->replied = mcp_serve_reply(result, &text);
+		k->reply_n = text.n < SERVE_REPLY ? text.n : SERVE_REPLY;
+		memcpy(k->reply, text.n ? text.p : "", k->reply_n);
 		bell_ring(k->asker);
 	}
 	unlock(k->s);

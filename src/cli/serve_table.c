@@ -164,8 +164,8 @@ void serve_table_resume(struct serve *s, const struct mcp_serve_event *ev)
 	k->waits = false;
 	k->to.id = arena_dup(&k->wire, ev->to.id);
 	k->token_json = arena_dup(&k->wire, ev->token);
-	if (ev->answers)
-		serve_shared_answer(k, mcp_serve_yes_back(ev->answers));
+	if (mcp_serve_answer(ev->answers))
+		serve_shared_answer(k, mcp_serve_answer(ev->answers));
 	bell_ring(&s->bell); /* without an answer it is asked again */
 }
 
@@ -187,7 +187,7 @@ void serve_table_answer(struct serve *s, const struct mcp_serve_event *ev)
 		if (!k->serial || k->question != ev->question)
 			continue;
 		k->question = 0;
-		serve_shared_answer(k, mcp_serve_yes(ev->result));
+		serve_shared_answer(k, ev->result);
 	}
 }
 
@@ -221,21 +221,21 @@ static void put_question(struct serve_call *k, const struct serve_seen *v)
 {
 	struct serve *s = k->s;
 
-	if (k->question && !v->asking.n) {
+	if (k->question && !v->asking.message.n) {
 		mcp_serve_unask(k->question, &s->out_buf);
 		k->question = 0;
 	}
-	if (!v->asking.n || v->answered || k->question || k->waits || k->silent)
+	if (!v->asking.message.n || v->answered || k->question || k->waits || k->silent)
 		return;
 	if (!mcp_serve_stateless(k->to.revision)) {
 		k->question = ++s->questions;
-		mcp_serve_ask(k->question, v->asking, &s->out_buf);
+		mcp_serve_ask(k->question, &v->asking, &s->out_buf);
 		return;
 	}
 	k->waits = true;
 	if (!k->key[0])
 		id_new(k->key);
-	mcp_serve_ask_back(&k->to, str_of(k->key), v->asking, &s->out_buf);
+	mcp_serve_ask_back(&k->to, str_of(k->key), &v->asking, &s->out_buf);
 }
 
 /* The result is there.  False: it is kept for a host that will call again. */

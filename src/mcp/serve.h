@@ -87,15 +87,25 @@ void mcp_serve_error(const struct mcp_serve_to *to, int code, str message, struc
 void mcp_serve_progress(const struct mcp_serve_to *to, str token, int64_t done, str message,
 			struct buf *out);
 
-/* May it?  A request of ours with this id, which is answered with MCP_SERVE_ANSWER; and where
- * requests do not go that way, a result that asks: the call is made again with state and the
- * answer. */
-void mcp_serve_ask(int64_t id, str message, struct buf *out);
-void mcp_serve_ask_back(const struct mcp_serve_to *to, str state, str message, struct buf *out);
+/* What is asked of the person behind the host: may it?  Or for a line of text. */
+struct mcp_serve_form {
+	str message;
+	bool text;
+};
 
-/* What mcp_serve_ask() or mcp_serve_ask_back() was answered is a yes. */
+/* A request of ours with this id, which is answered with MCP_SERVE_ANSWER; and where requests do
+ * not go that way, a result that asks: the call is made again with state and the answer. */
+void mcp_serve_ask(int64_t id, const struct mcp_serve_form *form, struct buf *out);
+void mcp_serve_ask_back(const struct mcp_serve_to *to, str state,
+			const struct mcp_serve_form *form, struct buf *out);
+
+/* The result among the answers to what asked back; NULL none. */
+const struct json *mcp_serve_answer(const struct json *answers);
+
+/* It is a yes; what the line says, or that it was declined or cancelled. */
 bool mcp_serve_yes(const struct json *result);
-bool mcp_serve_yes_back(const struct json *answers);
+enum mcp_serve_reply { MCP_SERVE_REPLIED, MCP_SERVE_DECLINED, MCP_SERVE_CANCELED };
+enum mcp_serve_reply mcp_serve_reply(const struct json *result, str *text);
 
 /* A request of ours needs no answer any more. */
 void mcp_serve_unask(int64_t id, struct buf *out);

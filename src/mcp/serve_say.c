@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define TTL_MS 3600000
-#define QUESTION "approval" /* the key of what is asked back */
+#define QUESTION "person" /* the key of what is asked back */
 
 bool serve_since(const char *revision, const char *first)
 {
@@ -154,29 +154,35 @@ void mcp_serve_progress(const struct mcp_serve_to *to, str token, int64_t done, 
 }
 
 /* The same form for both ways. */
-static void form(str message, struct buf *out)
+static void add_form(const struct mcp_serve_form *form, struct buf *out)
 {
 	buf_add(out, S("\"method\":\"elicitation/create\",\"params\":{"));
-	buf_json_member(out, "message", message);
+	buf_json_member(out, "message", form->message);
+	if (form->text) {
+		buf_add(out, S(",\"requestedSchema\":{\"type\":\"object\",\"properties\":{"
+			       "\"reply\":{\"type\":\"string\",\"title\":\"Your answer\"}}}}"));
+		return;
+	}
 	buf_add(out, S(",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"approve\":{"
 		       "\"type\":\"boolean\",\"title\":\"Allow it this once\","
 		       "\"default\":false}},\"required\":[\"approve\"]}}"));
 }
 
-void mcp_serve_ask(int64_t id, str message, struct buf *out)
+void mcp_serve_ask(int64_t id, const struct mcp_serve_form *form, struct buf *out)
 {
 	buf_add(out, S("{\"jsonrpc\":\"2.0\""));
 	buf_json_member_i64(out, "id", id);
 	buf_add(out, S(","));
-	form(message, out);
+	add_form(form, out);
 	buf_add(out, S("}\n"));
 }
 
-void mcp_serve_ask_back(const struct mcp_serve_to *to, str state, str message, struct buf *out)
+void mcp_serve_ask_back(const struct mcp_serve_to *to, str state,
+			const struct mcp_serve_form *form, struct buf *out)
 {
 	begin_result(to, "input_required", out);
 	buf_add(out, S(",\"inputRequests\":{\"" QUESTION "\":{"));
-	form(message, out);
+	add_form(form, out);
 	buf_add(out, S("}}"));
 	buf_json_member(out, "requestState", state);
 	serve_end(out);
@@ -188,9 +194,19 @@ bool mcp_serve_yes(const struct json *result)
 	       json_bool(json_get(result, "content"), "approve", false);
 }
 
-bool mcp_serve_yes_back(const struct json *answers)
+enum mcp_serve_reply mcp_serve_reply(const struct json *result, str *text)
 {
-	return mcp_serve_yes(json_get(answers, QUESTION));
+	str action = json_str(result, "action");
+
+	*text = json_str(json_get(result, "content"), "reply");
+	if (str_eq(action, S("accept")))
+		return MCP_SERVE_REPLIED;
+	return str_eq(action, S("decline")) ? MCP_SERVE_DECLINED : MCP_SERVE_CANCELED;
+}
+
+const struct json *mcp_serve_answer(const struct json *answers)
+{
+	return json_get(answers, QUESTION);
 }
 
 void mcp_serve_unask(int64_t id, struct buf *out)

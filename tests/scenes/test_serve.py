@@ -213,6 +213,39 @@ def test_what_policy_asks_about_is_put_to_the_person_behind_the_host(gantry, mod
     host.close()
 
 
+@pytest.mark.parametrize("revision", ("2025-06-18", "2025-11-25", STATELESS))
+def test_what_a_tool_server_asks_goes_on_to_the_person_behind_the_host(gantry, model, mcp, serve, revision):
+    mcp.add("srv", tools=["ask"])
+    form = {"message": "Who are you?", "requestedSchema": {
+        "type": "object", "properties": {"name": {"type": "string", "minLength": 3}}, "required": ["name"]}}
+    host = serve(revision)
+
+    def answers(*actions):
+        """What the server of ours is answered when the person says these."""
+        model.reply(calls=[call("srv__ask", params=form)])
+        model.reply("over")
+        n, said = host.call("ask", {"text": "go"}), []
+        for action in actions:
+            if revision == STATELESS:
+                r = host.result(n)
+                (key, asked), = r["inputRequests"].items()
+                n = host.call("ask", {"text": "go"}, requestState=r["requestState"], inputResponses={key: action})
+            else:
+                asked = host.question(answers.asked)
+                answers.asked += 1
+                host.reply(asked, action)
+            said.append(asked["params"]["message"])
+        assert text_of(host.result(n)) == "over"
+        return json.loads(model.last.results[-1]), said
+    answers.asked = 0
+    given, said = answers(*({"action": "accept", "content": {"reply": text}} for text in ("Al", "Alice")))
+    assert given == {"action": "accept", "content": {"name": "Alice"}}
+    assert "The tool server srv asks" in said[0] and "Who are you?" in said[0] and "at least 3" in said[1]
+    assert answers({"action": "decline"})[0]["action"] == "decline"
+    assert answers({"action": "cancel"})[0]["action"] == "cancel"
+    host.close()
+
+
 def test_a_host_that_can_ask_nobody_has_it_refused_with_the_reason(gantry, model, mcp, serve):
     mcp.add("srv", tools=["echo"])
     gantry.set(GANTRY_POLICY_RULES=ASKING)
@@ -254,7 +287,7 @@ def test_a_stateless_host_that_comes_back_late_gets_the_result_and_once(gantry, 
     r = host.result(host.call("ask", {"text": "go"}))
     model.wait(2)
     late = host.result(host.call("ask", {"text": "go"}, requestState=r["requestState"],
-                                 inputResponses={"approval": {"action": "accept", "content": {"approve": True}}}))
+                                 inputResponses={"person": {"action": "accept", "content": {"approve": True}}}))
     assert text_of(late) == "over" and not mcp.calls()
     again = host.result(host.call("ask", {"text": "go"}, requestState=r["requestState"]))
     assert again["isError"] and "not known any more" in text_of(again)
@@ -272,7 +305,7 @@ def test_a_stateless_host_that_brings_no_answer_is_asked_again(gantry, model, mc
     again = host.result(host.call("ask", {"text": "go"}, requestState=r["requestState"]))
     assert again["resultType"] == "input_required" and again["requestState"] == r["requestState"]
     n = host.call("ask", {"text": "go"}, requestState=r["requestState"],
-                  inputResponses={"approval": {"action": "accept", "content": {"approve": True}}})
+                  inputResponses={"person": {"action": "accept", "content": {"approve": True}}})
     assert text_of(host.result(n)) == "over" and len(mcp.calls()) == 1
     host.close()
 
@@ -286,7 +319,7 @@ def test_a_stateless_host_that_asks_something_else_has_given_the_question_up(gan
     r = host.result(host.call("ask", {"text": "go"}))
     assert text_of(host.ask("something else")) == "another"
     late = host.result(host.call("ask", {"text": "go"}, requestState=r["requestState"],
-                                 inputResponses={"approval": {"action": "accept", "content": {"approve": True}}}))
+                                 inputResponses={"person": {"action": "accept", "content": {"approve": True}}}))
     assert "not known any more" in text_of(late)
     host.close()
     assert turns(gantry) == ["canceled", "done"] and not mcp.calls()

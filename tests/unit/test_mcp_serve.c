@@ -114,14 +114,14 @@ static void a_request_that_says_its_revision_needs_no_beginning(void **state)
 	assert_true(str_has(found, S("\"supportedVersions\":[\"2026-07-28\",\"2025-11-25\"")));
 	(void)said(&p, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"tools/call\",\"params\":"
 		       "{" META ",\"name\":\"look\",\"arguments\":{\"a\":1},"
-		       "\"requestState\":\"s\",\"inputResponses\":{\"approval\":{\"action\":"
+		       "\"requestState\":\"s\",\"inputResponses\":{\"person\":{\"action\":"
 		       "\"accept\",\"content\":{\"approve\":true}}}}}");
 	assert_int_equal(MCP_SERVE_CALL, p.ev.kind);
 	assert_true(str_eq(p.ev.to.id, S("\"x\"")));
 	assert_true(str_eq(p.ev.host, S("modern")));
 	assert_true(p.ev.elicits);
 	assert_true(str_eq(p.ev.state, S("s")));
-	assert_true(mcp_serve_yes_back(p.ev.answers));
+	assert_true(mcp_serve_yes(mcp_serve_answer(p.ev.answers)));
 	assert_ptr_equal(&look, p.ev.tool);
 	assert_null(p.s.revision);
 	arena_free(&p.a);
@@ -203,7 +203,7 @@ static void only_an_approved_form_is_a_yes(void **state)
 		arena_free(&a);
 	}
 	assert_false(mcp_serve_yes(NULL));
-	assert_false(mcp_serve_yes_back(NULL));
+	assert_false(mcp_serve_yes(mcp_serve_answer(NULL)));
 }
 
 static void a_bad_line_is_named_by_its_id_or_by_none(void **state)
