@@ -58,7 +58,7 @@ struct mcp_cfg {
 	str manifest; /* path, "" none */
 	bool manifest_optional; /* nobody asked for it by name: a missing file means no servers */
 	bool inherit_env; /* default for servers: env mode true */
-	int64_t call_timeout_ms, start_timeout_ms, turn_wait_ms, ping_interval_ms;
+	int64_t call_timeout_ms, call_max_ms, start_timeout_ms, turn_wait_ms, ping_interval_ms;
 	int64_t question_timeout_ms; /* how long a question of a server waits for a person */
 	int64_t line_max; /* bytes of one message from a server */
 };

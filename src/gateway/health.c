@@ -23,6 +23,7 @@ int64_t health_step_max(const struct config *cfg, int64_t call_max_ms)
 	int64_t ms = (m->max_retries + 1) * (total + STEP_MARGIN_MS);
 
 	ms = larger(ms, larger(cfg->mcp.call_timeout_ms, call_max_ms));
+	ms = larger(ms, cfg->mcp.call_max_ms);
 	ms = larger(ms, larger(cfg->exec.timeout_ms, cfg->web.timeout_ms));
 	ms = larger(ms, cfg->policy.approval_timeout_ms);
 	ms = larger(ms, cfg->mcp.call_timeout_ms + cfg->mcp.question_timeout_ms);

@@ -190,16 +190,18 @@ struct ask {
 	const struct cancel *cancel;
 };
 
-/* A bell rang: progress is told and questions are answered.  1: the outcome is there, and, when
- * it is to be taken, the slot is free again. */
+/* A bell rang: progress is told, *moved then, and questions are answered.  1: the outcome is
+ * there, and, when it is to be taken, the slot is free again. */
 static int attend(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask, bool take,
-		  struct mcp_slot *got, struct err *e)
+		  struct mcp_slot *got, bool *moved, struct err *e)
 {
 	const struct mcp_progress *progress = ask->call ? ask->call->progress : NULL;
 	struct mcp_asked *q;
 	int rc;
 
+	*moved = false;
 	while (!look(c, s, got, &q, take)) {
+		*moved |= got->has_progress;
 		if (got->has_progress && progress && progress->fn)
 			progress->fn(progress->arg, got->done, got->total,
 				     str_of(got->message));
@@ -224,7 +226,8 @@ struct carried {
 static int serve(void *arg, struct err *e)
 {
 	const struct carried *v = arg;
-	int rc = attend(v->c, v->s, v->ask, false, v->got, e);
+	bool moved;
+	int rc = attend(v->c, v->s, v->ask, false, v->got, &moved, e);
 
 	if (rc == 1 && v->got->rc < 0)
 		return err_set(e, v->got->rc, "%s", v->got->why);
@@ -260,27 +263,48 @@ static int carry(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 	return OK;
 }
 
+/* It did not come in time, its own or that of whoever waits. */
+static int too_late(const struct mcp_calls *c, const struct ask *ask, bool at_last, int rc,
+		    struct err *e)
+{
+	if (rc != E_TIMEOUT || cancel_reason(ask->cancel) != CANCEL_NONE)
+		return rc;
+	if (at_last)
+		return err_set(
+			e, E_TIMEOUT,
+			"server \"%.*s\" reported progress but did not end within %lld ms",
+			STRF(c->server), (long long)ask->limit->max_ms);
+	return err_set(e, E_TIMEOUT, "no answer from server \"%.*s\" within %lld ms",
+		       STRF(c->server), (long long)ask->limit->call_ms);
+}
+
 /* Wait for the outcome; below 0: it did not come. */
 static int await(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 		 struct mcp_slot *got, struct err *e)
 {
-	int64_t until = clock_mono_ms() + ask->limit->call_ms;
+	int64_t now = clock_mono_ms(), until = now + ask->limit->call_ms;
+	int64_t last = now + ask->limit->max_ms;
 	int rc;
 
 	for (;;) {
 		const struct mcp_carrier *by;
 		struct mcp_frame *f = mcp_slots_claim(c, s, &by);
 		int64_t began;
+		bool moved;
 
 		rc = f ? carry(c, s, ask, by, f, got, e)
-		       : wait_fd(s->bell.fd, POLLIN, until, ask->cancel, e);
+		       : wait_fd(s->bell.fd, POLLIN, until < last ? until : last, ask->cancel,
+				 e);
 		if (rc < 0)
-			return rc;
+			return f ? rc : too_late(c, ask, last < until, rc, e);
 		bell_hear(&s->bell);
 		began = clock_mono_ms();
-		if ((rc = attend(c, s, ask, true, got, e)) != 0)
+		if ((rc = attend(c, s, ask, true, got, &moved, e)) != 0)
 			return rc < 0 ? rc : OK;
-		until += clock_mono_ms() - began;
+		/* The clocks stand still while a question is answered. */
+		now = clock_mono_ms();
+		last += now - began;
+		until = moved ? now + ask->limit->call_ms : until + now - began;
 	}
 }
 
@@ -306,13 +330,8 @@ static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct ask
 	if (ring)
 		bell_ring(&c->bell);
 	rc = await(c, s, ask, got, e);
-	if (rc < 0 && !leave(c, s, reason_text(ask->cancel), got)) {
-		if (rc == E_TIMEOUT && cancel_reason(ask->cancel) == CANCEL_NONE)
-			return err_set(e, E_TIMEOUT,
-				       "no answer from server \"%.*s\" within %lld ms",
-				       STRF(c->server), (long long)ask->limit->call_ms);
+	if (rc < 0 && !leave(c, s, reason_text(ask->cancel), got))
 		return rc;
-	}
 	if (got->rc < 0)
 		return err_set(e, got->rc, "server \"%.*s\"%s: %s", STRF(c->server),
 			       got->rc == E_NOENT ? " is down" : "", got->why);

@@ -32,7 +32,7 @@ struct mcp_host {
 	/* Under the lock: */
 	struct mcp_server *servers;
 	size_t starting;
-	int64_t call_ms; /* limit of a call where the manifest has none */
+	struct mcp_limit limit; /* of a call; call_ms where the manifest has none */
 	struct arena catalog_arena;
 	struct mcp_catalog catalog;
 };
@@ -319,7 +319,8 @@ static void start_all(struct mcp_host *h, struct mcp_server *list)
 
 static void set_limit(struct mcp_host *h, const struct config *config)
 {
-	h->call_ms = config->mcp.call_timeout_ms ? config->mcp.call_timeout_ms : CALL_MS;
+	h->limit.call_ms = config->mcp.call_timeout_ms ? config->mcp.call_timeout_ms : CALL_MS;
+	h->limit.max_ms = config->mcp.call_max_ms;
 }
 
 static void host_free(struct mcp_host *h)
@@ -511,8 +512,11 @@ static struct mcp_server *hold(struct mcp_host *h, str name, struct mcp_limit *l
 		s = s->next;
 	if (s) {
 		s->known.users++;
-		limit->call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : h->call_ms;
-		limit->max_ms = limit->call_ms;
+		*limit = h->limit;
+		if (s->cfg.timeout_ms)
+			limit->call_ms = s->cfg.timeout_ms;
+		if (limit->max_ms < limit->call_ms)
+			limit->max_ms = limit->call_ms;
 		if (peer)
 			*peer = s->known.peer;
 	}

@@ -27,7 +27,7 @@ struct rig {
 	/* The caller. */
 	struct thread thread;
 	struct arena a;
-	int64_t timeout_ms;
+	int64_t timeout_ms, max_ms;
 	struct mcp_result result;
 	struct err e;
 	int rc;
@@ -60,7 +60,7 @@ static void *caller(void *arg)
 	struct rig *r = arg;
 	struct mcp_call mc = { .tool = S("tool\n\"x\""), .args = S("{\"k\":\r\n[1,\n2]}") };
 
-	const struct mcp_limit limit = { r->timeout_ms, r->timeout_ms };
+	const struct mcp_limit limit = { r->timeout_ms, r->max_ms ? r->max_ms : r->timeout_ms };
 
 	mc.on_question = r->on_question;
 	mc.arg = r;
@@ -574,6 +574,45 @@ static void a_caller_that_leaves_refuses_what_it_was_asked(void **state)
 	mcp_frame_free(f);
 }
 
+/* The server says how far call id is. */
+static void progress(struct rig *r, int64_t id)
+{
+	struct mcp_event ev = { .kind = MCP_EVENT_PROGRESS, .id = id, .done = 1, .total = -1 };
+
+	mcp_calls_progress(r->calls, &ev);
+}
+
+static void progress_keeps_a_call_alive_up_to_a_limit(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+	int64_t began = clock_mono_ms();
+
+	rig_init(&r);
+	r.timeout_ms = 400;
+	r.max_ms = 1200;
+	f = take(&r);
+	mcp_calls_wrote(r.calls, f->id);
+	mcp_frame_free(f);
+	/* Of an unknown call, and of this one, for as long as it lives. */
+	progress(&r, 77);
+	while (wait_fd(mcp_calls_bell(r.calls)->fd, POLLIN, clock_mono_ms() + 50, NULL, NULL) ==
+	       E_TIMEOUT)
+		progress(&r, 1);
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, E_TIMEOUT);
+	assert_string_equal(r.e.msg,
+			    "server \"srv\" reported progress but did not end within 1200 ms");
+	assert_true(clock_mono_ms() - began >= 1200);
+	f = mcp_calls_next(r.calls);
+	assert_true(str_has(f->text, S("notifications/cancelled")));
+	mcp_frame_free(f);
+	/* What comes late is of no call any more. */
+	progress(&r, 1);
+	answer(&r, 1, "{}");
+	assert_true(mcp_calls_idle(r.calls));
+}
+
 static void questions_go_to_the_last_call_that_answers_any_and_are_bounded(void **state)
 {
 	SCOPED(rig_done) struct rig r;
@@ -689,6 +728,7 @@ int main(void)
 		cmocka_unit_test(a_question_that_is_taken_back_is_neither_asked_nor_answered),
 		cmocka_unit_test(a_question_ends_with_its_call),
 		cmocka_unit_test(a_caller_that_leaves_refuses_what_it_was_asked),
+		cmocka_unit_test(progress_keeps_a_call_alive_up_to_a_limit),
 		cmocka_unit_test(
 			questions_go_to_the_last_call_that_answers_any_and_are_bounded),
 		cmocka_unit_test(any_request_is_answered_by_an_object_or_fails_with_its_reason),

@@ -12,6 +12,7 @@ import os
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 OFFERED = "2025-11-25"
+STATELESS = "2026-07-28"        # no handshake: every request says in its _meta what the client is
 
 REQUESTS = {"initialize": "InitializeRequest", "ping": "PingRequest", "tools/list": "ListToolsRequest",
             "tools/call": "CallToolRequest", "logging/setLevel": "SetLevelRequest"}
@@ -19,6 +20,16 @@ NOTES = {"notifications/initialized": "InitializedNotification",
          "notifications/cancelled": "CancelledNotification",
          "notifications/progress": "ProgressNotification",
          "notifications/roots/list_changed": "RootsListChangedNotification"}
+# Of the revision without a handshake; what is None belongs to an extension.
+STATELESS_REQUESTS = {"server/discover": "DiscoverRequest", "tools/list": "ListToolsRequest",
+                      "tools/call": "CallToolRequest", "resources/list": "ListResourcesRequest",
+                      "resources/templates/list": "ListResourceTemplatesRequest",
+                      "resources/read": "ReadResourceRequest", "prompts/list": "ListPromptsRequest",
+                      "prompts/get": "GetPromptRequest", "completion/complete": "CompleteRequest",
+                      "subscriptions/listen": "SubscriptionsListenRequest",
+                      "tasks/get": None, "tasks/update": None, "tasks/cancel": None}
+STATELESS_RESULTS = {"server/discover": "DiscoverResult", "tools/list": "ListToolsResult",
+                     "subscriptions/listen": "SubscriptionsListenResult"}
 RESULTS = {"roots/list": "ListRootsResult", "ping": "EmptyResult"}
 
 
@@ -54,10 +65,55 @@ def read_log(path):
         return [json.loads(line) for line in f if line.endswith("\n")]
 
 
+def _stateless(msg, where, state, bad):
+    """One message of the client to a server without a handshake, or the probe whether it is one."""
+    method, meta = msg["method"], (msg.get("params") or {}).get("_meta") or {}
+    state["used"].add(json.dumps(msg["id"]))
+    state["sent"][json.dumps(msg["id"])] = method
+    if method not in STATELESS_REQUESTS:
+        bad.append("%s: an unexpected request %s" % (where, method))
+    elif STATELESS_REQUESTS[method]:
+        bad += _by_schema(STATELESS, STATELESS_REQUESTS[method], msg, where)
+    if meta.get("io.modelcontextprotocol/protocolVersion") != STATELESS:
+        bad.append("%s: %s does not say its protocol version" % (where, method))
+    if meta.get("io.modelcontextprotocol/clientInfo", {}).get("name") != "gantry":
+        bad.append("%s: %s does not say who asks" % (where, method))
+    can = meta.get("io.modelcontextprotocol/clientCapabilities")
+    if not isinstance(can, dict) or set(can) & {"roots", "sampling"}:
+        bad.append("%s: %s offers %r" % (where, method, can))
+    if method != "server/discover" and state["revision"] != STATELESS:
+        bad.append("%s: %s before the server was found out" % (where, method))
+
+
+def _answered(msg, where, state, bad):
+    """An answer of the server: what is known of it from there on, and whether the fake itself is right."""
+    result, asked = msg.get("result"), state["sent"].get(json.dumps(msg.get("id")))
+    if not isinstance(result, dict):
+        return
+    if asked == "server/discover" and STATELESS in result.get("supportedVersions", []) \
+            and not state["revision"]:
+        state["revision"] = STATELESS
+    if "protocolVersion" in result and not state["revision"]:
+        state["revision"] = result["protocolVersion"]
+        if state["revision"] not in REVISIONS:
+            state["revision"] = OFFERED
+    if state["revision"] != STATELESS:
+        return
+    name = STATELESS_RESULTS.get(asked)
+    if asked == "tools/call" and result.get("resultType") != "task":
+        name = "InputRequiredResult" if result.get("resultType") == "input_required" else "CallToolResult"
+    if name:
+        bad.extend(_by_schema(STATELESS, name, result, where))
+
+
 def _one(msg, where, state, bad):
     """One message of the client in the session's state."""
     if not isinstance(msg, dict) or msg.get("jsonrpc") != "2.0":
         bad.append("%s: not JSON-RPC 2.0: %.120r" % (where, msg))
+        return
+    if "id" in msg and "method" in msg and json.dumps(msg["id"]) not in state["used"] \
+            and (state["revision"] == STATELESS or msg["method"] == "server/discover"):
+        _stateless(msg, where, state, bad)
         return
     method, revision = msg.get("method"), state["revision"] or OFFERED
     if method is None:
@@ -107,7 +163,7 @@ def check_log(path):
         if row["raw"] == "start" and row["dir"] == "event":
             states.pop(row["pid"], None)        # process ids come round again
         state = states.setdefault(row["pid"], {"revision": None, "ready": False, "sent_init": False,
-                                               "used": set(), "asked": {}})
+                                               "used": set(), "asked": {}, "sent": {}})
         where = "%s line %d" % (os.path.basename(path), n)
         if row["dir"] == "event":
             continue
@@ -122,11 +178,8 @@ def check_log(path):
         elif isinstance(msg, dict):
             if "method" in msg and "id" in msg:
                 state["asked"][json.dumps(msg["id"])] = msg["method"]
-            if isinstance(msg.get("result"), dict) and "protocolVersion" in msg["result"] \
-                    and not state["revision"]:
-                state["revision"] = msg["result"]["protocolVersion"]
-                if state["revision"] not in REVISIONS:
-                    state["revision"] = OFFERED
+            if "method" not in msg:
+                _answered(msg, where, state, bad)
     return bad
 
 
