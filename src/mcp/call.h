@@ -24,6 +24,9 @@ struct mcp_result {
 	const struct mcp_question *questions;
 	size_t questions_n;
 	str state;
+	/* Below the host only: the call became this task, and that was offered in it. */
+	const struct json *task;
+	struct mcp_offer offer;
 };
 
 struct mcp_call {

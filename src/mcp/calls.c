@@ -366,7 +366,7 @@ int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call,
 	*result = (struct mcp_result){ 0 };
 	mcp_outcome_read(result, got.result, got.error, c->server,
 			 got.stateless ? &got.offer : NULL, a);
-	if (got.result && !result->needs_input)
+	if (got.result && !result->needs_input && !result->task)
 		result->mismatch = mcp_result_mismatch(a, call->output, got.result);
 	arena_free(&got.line);
 	return OK;

@@ -7,6 +7,7 @@
 #include "mcp/result.h"
 
 #define QUESTIONS_MAX 16
+#define TASK_ID_MAX 4096
 #define TEXT_MAX ((size_t)16 << 20)
 
 static bool is_offered(str method, const struct json *params, const struct mcp_offer *offer)
@@ -16,9 +17,7 @@ static bool is_offered(str method, const struct json *params, const struct mcp_o
 	return str_is(json_str(params, "mode"), "url") ? offer->url : offer->form;
 }
 
-/* {key: {"method", "params"}} as questions, in a.  E_LIMIT, E_PROTO; E_DENIED: one of them was
- * not offered. */
-static int read_questions(const struct json *requests, str server,
+int mcp_outcome_questions(const struct json *requests, str server,
 			  const struct mcp_offer *offer, struct arena *a,
 			  const struct mcp_question **out, size_t *n, struct err *e)
 {
@@ -69,8 +68,8 @@ static void read_input(struct mcp_result *out, const struct json *result, str se
 	const struct json *state = json_get(result, "requestState");
 	struct err e = { 0 };
 
-	if (read_questions(json_get(result, "inputRequests"), arena_dup(a, server), offer, a,
-			   &out->questions, &out->questions_n, &e) < 0) {
+	if (mcp_outcome_questions(json_get(result, "inputRequests"), arena_dup(a, server),
+				  offer, a, &out->questions, &out->questions_n, &e) < 0) {
 		fail(out, a, str_of(e.msg));
 		return;
 	}
@@ -80,6 +79,15 @@ static void read_input(struct mcp_result *out, const struct json *result, str se
 	}
 	out->needs_input = true;
 	out->state = arena_dup(a, json_text(state));
+}
+
+static const struct json *copy(const struct json *v, struct arena *a)
+{
+	struct buf b = buf_in(a, TEXT_MAX);
+	struct json *own;
+
+	json_write(&b, v);
+	return json_read(&own, a, buf_str(&b), NULL) == OK ? own : NULL;
 }
 
 void mcp_outcome_read(struct mcp_result *out, const struct json *result,
@@ -95,6 +103,10 @@ void mcp_outcome_read(struct mcp_result *out, const struct json *result,
 		out->text = mcp_result_text(a, result, &out->failed);
 	} else if (str_is(type, "input_required")) {
 		read_input(out, result, server, offer, a);
+	} else if (str_is(type, "task") && json_str(result, "taskId").n &&
+		   json_str(result, "taskId").n <= TASK_ID_MAX) {
+		out->task = copy(result, a);
+		out->offer = *offer;
 	} else {
 		fail(out, a,
 		     arena_fmt(a,

@@ -15,4 +15,10 @@ void mcp_outcome_read(struct mcp_result *out, const struct json *result,
 		      const struct json *error, str server, const struct mcp_offer *offer,
 		      struct arena *a);
 
+/* What a server asks for, {key: {"method", "params"}}, as questions in a; requests may be NULL.
+ * E_LIMIT, E_PROTO; E_DENIED: one of them was not offered, and *e says which. */
+int mcp_outcome_questions(const struct json *requests, str server,
+			  const struct mcp_offer *offer, struct arena *a,
+			  const struct mcp_question **out, size_t *n, struct err *e) MUSTUSE;
+
 #endif

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "config/confine.h"
 #include "mcp/client.h"
+#include "mcp/tasks.h"
 #include "mcp/http.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -352,6 +353,8 @@ int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
 
 	for (int i = 0; i < AGAIN_MAX; i++, pause *= 2) {
 		rc = s->link.call(s->link.arg, &again, limit, a, result, c, e);
+		if (rc == OK && result->task)
+			return mcp_tasks_await(&s->link, call, limit, a, result, c, e);
 		if (rc < 0 || !result->needs_input || result->questions_n)
 			return rc;
 		again.state = result->state;

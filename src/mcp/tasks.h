@@ -1,0 +1,21 @@
+/*
+ * mcp/tasks: a call that a server without a handshake has answered with a task: waiting for its
+ * end, telling of it meanwhile, answering what it asks, and cancelling it.
+ *
+ * A task is of one server process as far as is known here: it is not looked for after a
+ * restart of ours, and when its server dies the call is in doubt and says so.
+ *
+ * Blocks   until the task has ended, the limits are over, or c fires.
+ */
+#ifndef MCP_TASKS_H
+#define MCP_TASKS_H
+
+#include "mcp/link.h"
+
+/* result: as it came, with .task; becomes what the call came to.  E_IO: its server died or has
+ * lost it; else as mcp_host_call(). */
+int mcp_tasks_await(const struct mcp_link *link, const struct mcp_call *call,
+		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
+		    const struct cancel *c, struct err *e) MUSTUSE;
+
+#endif

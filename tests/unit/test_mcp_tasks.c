@@ -1,0 +1,259 @@
+/*
+ * Tasks over a link that is a script: how they are waited for, what is told and answered
+ * meanwhile, and how they end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "mcp/outcome.h"
+#include "mcp/tasks.h"
+#include "os/clock.h"
+
+#define TEST_MS 20000
+
+struct rig {
+	struct arena a;
+	struct mcp_link link;
+	struct mcp_result result;
+	struct cancel cancel;
+	const char *const
+		*answers; /* to tasks/get, in turn; the last again and again; NULL fails */
+	int at;
+	struct buf asked; /* every other request */
+	int gets, progress, questions;
+	char told[100];
+	bool stop_at_question;
+	struct mcp_limit limit;
+	struct err e;
+};
+
+static int request(void *arg, const struct mcp_request *rq, const struct mcp_limit *limit,
+		   struct arena *a, const struct json **result, const struct cancel *c,
+		   struct err *e)
+{
+	struct rig *r = arg;
+	struct json *v;
+	const char *text = "{\"resultType\":\"complete\"}";
+
+	(void)limit;
+	(void)c;
+	if (str_is(str_of(rq->method), "tasks/get")) {
+		assert_true(str_is(rq->params, "{\"taskId\":\"t1\"}"));
+		r->gets++;
+		text = r->answers[r->at];
+		if (text && r->answers[r->at + 1])
+			r->at++;
+		if (!text)
+			return err_set(e, E_PROTO, "no such task");
+	} else {
+		buf_fmt(&r->asked, "%s %.*s\n", rq->method, STRF(rq->params));
+	}
+	assert_int_equal(json_read(&v, a, str_of(text), NULL), OK);
+	*result = v;
+	return OK;
+}
+
+static void on_progress(void *arg, double done, double total, str message)
+{
+	struct rig *r = arg;
+
+	(void)done;
+	assert_true(total < 0);
+	r->progress++;
+	(void)snprintf(r->told, sizeof(r->told), "%.*s", STRF(message));
+}
+
+static int on_question(void *arg, const struct mcp_question *q, struct arena *a,
+		       struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	struct rig *r = arg;
+
+	(void)c;
+	r->questions++;
+	assert_true(str_is(q->server, "srv"));
+	if (r->stop_at_question)
+		return err_set(e, E_CANCELED, "stopped");
+	out->result = arena_fmt(a, "{\"action\":\"accept\",\"content\":{\"k\":\"%.*s\"}}",
+				STRF(q->key));
+	return OK;
+}
+
+/* A call has become a task. */
+static void rig_init(struct rig *r, const char *const *answers)
+{
+	struct json *v;
+
+	*r = (struct rig){ .answers = answers, .limit = { TEST_MS, TEST_MS } };
+	r->asked = buf_in(&r->a, 10000);
+	r->link = (struct mcp_link){ .arg = r, .request = request };
+	assert_int_equal(cancel_init(&r->cancel, NULL, 0, NULL), OK);
+	assert_int_equal(json_read(&v, &r->a,
+				   S("{\"resultType\":\"task\",\"taskId\":\"t1\",\"status\":"
+				     "\"working\",\"pollIntervalMs\":1}"),
+				   NULL),
+			 OK);
+	mcp_outcome_read(&r->result, v, NULL, S("srv"), &(struct mcp_offer){ .form = true },
+			 &r->a);
+	assert_non_null(r->result.task);
+}
+
+static void rig_done(struct rig *r)
+{
+	cancel_done(&r->cancel);
+	arena_free(&r->a);
+}
+
+static int await(struct rig *r)
+{
+	const struct mcp_progress progress = { on_progress, r };
+	const struct mcp_call call = { .server = S("srv"),
+				       .tool = S("tool"),
+				       .progress = &progress,
+				       .on_question = on_question,
+				       .arg = r };
+
+	return mcp_tasks_await(&r->link, &call, &r->limit, &r->a, &r->result, &r->cancel,
+			       &r->e);
+}
+
+#define TASK(status, more)                                                                     \
+	"{\"resultType\":\"complete\",\"taskId\":\"t1\",\"pollIntervalMs\":1,\"status\":"      \
+	"\"" status "\"" more "}"
+
+static void a_task_is_asked_for_until_it_ends_and_its_result_is_the_calls(void **state)
+{
+	static const char *const answers[] = {
+		TASK("working", ""),
+		TASK("working", ",\"statusMessage\":\"half\""),
+		TASK("working", ",\"statusMessage\":\"half\""),
+		TASK("completed",
+		     ",\"result\":{\"isError\":true,\"content\":[{\"type\":\"text\","
+		     "\"text\":\"no luck\"}]}"),
+		NULL,
+	};
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r, answers);
+	assert_int_equal(await(&r), OK);
+	assert_int_equal(r.gets, 4);
+	assert_true(r.result.failed);
+	assert_string_equal(r.result.text.p, "tool error: no luck");
+	assert_null(r.result.task);
+	assert_int_equal(r.progress, 1);
+	assert_string_equal(r.told, "half");
+	assert_int_equal(r.asked.n, 0);
+}
+
+static void what_a_task_asks_is_answered_once(void **state)
+{
+#define ASKS(more)                                                                             \
+	TASK("input_required",                                                                 \
+	     ",\"inputRequests\":{\"one\":{\"method\":\"elicitation/create\","                 \
+	     "\"params\":{}}" more "}")
+	static const char *const answers[] = {
+		ASKS(""),
+		ASKS(""),
+		ASKS(",\"two\":{\"method\":\"elicitation/create\",\"params\":{}}"),
+		TASK("completed",
+		     ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}"),
+		NULL,
+	};
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r, answers);
+	assert_int_equal(await(&r), OK);
+	assert_string_equal(r.result.text.p, "ok");
+	assert_int_equal(r.questions, 2);
+	assert_string_equal(
+		arena_dup(&r.a, buf_str(&r.asked)).p,
+		"tasks/update {\"taskId\":\"t1\",\"inputResponses\":{ \"one\":{\"action\":"
+		"\"accept\",\"content\":{\"k\":\"one\"}}}}\n"
+		"tasks/update {\"taskId\":\"t1\",\"inputResponses\":{ \"two\":{\"action\":"
+		"\"accept\",\"content\":{\"k\":\"two\"}}}}\n");
+}
+
+static void what_was_not_offered_or_ends_badly_fails_the_call(void **state)
+{
+	static const struct {
+		const char *answer, *text;
+		bool cancelled;
+	} rows[] = {
+		{ TASK("input_required",
+		       ",\"inputRequests\":{\"k\":{\"method\":\"sampling/createMessage\"}}"),
+		  "tool error: the server asks for sampling/createMessage, which was not "
+		  "offered "
+		  "to it",
+		  true },
+		{ TASK("failed", ",\"error\":{\"code\":-32603,\"message\":\"rate limit\"}"),
+		  "tool error: rate limit (code -32603)", false },
+		{ TASK("failed", ""), "tool error: the server gave no reason", false },
+		{ TASK("cancelled", ",\"statusMessage\":\"by an operator\""),
+		  "tool error: the task ended as \"cancelled\": by an operator", false },
+		{ TASK("completed", ""), "tool error: the task ended as \"completed\"", false },
+		{ TASK("dreaming", ""), "tool error: the task ended as \"dreaming\"", false },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *const answers[] = { rows[i].answer, NULL };
+		SCOPED(rig_done) struct rig r;
+
+		rig_init(&r, answers);
+		assert_int_equal(await(&r), OK);
+		assert_true(r.result.failed);
+		assert_string_equal(r.result.text.p, rows[i].text);
+		assert_int_equal(r.asked.n > 0, rows[i].cancelled);
+	}
+}
+
+static void a_task_that_is_stopped_or_takes_too_long_is_cancelled(void **state)
+{
+	static const char *const works[] = { TASK("working", ""), NULL };
+	static const char *const asks[] = { TASK("input_required",
+						 ",\"inputRequests\":{\"k\":{\"method\":"
+						 "\"elicitation/create\",\"params\":{}}}"),
+					    NULL };
+
+	for (int i = 0; i < 3; i++) {
+		SCOPED(rig_done) struct rig r;
+
+		rig_init(&r, i == 2 ? asks : works);
+		if (i == 0)
+			cancel_fire(&r.cancel, CANCEL_USER);
+		if (i == 1)
+			r.limit = (struct mcp_limit){ 200, 200 };
+		r.stop_at_question = i == 2;
+		assert_int_equal(await(&r), i == 1 ? E_TIMEOUT : E_CANCELED);
+		assert_string_equal(arena_dup(&r.a, buf_str(&r.asked)).p,
+				    "tasks/cancel {\"taskId\":\"t1\"}\n");
+		assert_false(r.result.not_sent);
+	}
+}
+
+static void a_task_that_its_server_has_lost_leaves_the_call_in_doubt(void **state)
+{
+	static const char *const answers[] = { NULL };
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r, answers);
+	assert_int_equal(await(&r), E_IO);
+	assert_string_equal(r.e.msg, "the task that the call became is lost: no such task");
+	assert_false(r.result.not_sent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_task_is_asked_for_until_it_ends_and_its_result_is_the_calls),
+		cmocka_unit_test(what_a_task_asks_is_answered_once),
+		cmocka_unit_test(what_was_not_offered_or_ends_badly_fails_the_call),
+		cmocka_unit_test(a_task_that_is_stopped_or_takes_too_long_is_cancelled),
+		cmocka_unit_test(a_task_that_its_server_has_lost_leaves_the_call_in_doubt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
