@@ -247,7 +247,7 @@ release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz chaos model bench ci
+.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz chaos model bench ci conformance
 
 check: lint test ## lint and test
 
@@ -273,6 +273,9 @@ quick: unit build ## unit tests and some scenes: what a commit has to pass
 test-counterparts: deps-dev build ## the third-party programs from npm, cached outside the tree
 	@rig=$$(scripts/counterparts) && GANTRY_COUNTERPARTS="$$rig" $(drive) \
 		$(PYTEST) $(PYTEST_ARGS) tests/counterparts
+
+conformance: build ## every client scenario of the public MCP conformance suite
+	@rig=$$(scripts/counterparts) && tests/counterparts/conformance.py $(OUT)/gantry "$$rig"
 
 check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
 	@$(MAKE) SAN=asan PYTEST_ARGS="$(PYTEST_ARGS) -m 'not long'" unit scenes

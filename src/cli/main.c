@@ -42,6 +42,7 @@ static const struct cmd *const commands[] = {
 	&cmd_mcp,
 	&cmd_init,
 	&cmd_version,
+	&cmd_mcp_probe,
 };
 /* clang-format on */
 

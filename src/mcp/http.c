@@ -14,6 +14,7 @@
 #define HEARD_MAX 256
 #define HEARD_BYTES_MAX ((size_t)32 << 20)
 #define HEADER_FILE_MAX ((size_t)64 << 10)
+#define MIRROR_MAX 72
 
 static void lock(struct mcp_http *h)
 {
@@ -103,6 +104,53 @@ struct mcp_heard *mcp_http_heard(struct mcp_http *h)
 	h->heard_n = h->heard_bytes = 0;
 	unlock(h);
 	return list;
+}
+
+void mcp_http_mark(struct mcp_http *h, struct arena *a, struct mcp_marked *list)
+{
+	struct arena old;
+
+	lock(h);
+	old = h->marked_arena;
+	h->marked_arena = *a;
+	h->marked = list;
+	unlock(h);
+	*a = (struct arena){ 0 };
+	arena_free(&old);
+}
+
+static struct mcp_mark *marks_of(struct mcp_http *h, struct arena *a, str tool)
+{
+	struct mcp_mark *marks = NULL;
+	const struct mcp_marked *m;
+
+	lock(h);
+	for (m = h->marked; m && !str_eq(m->tool, tool);)
+		m = m->next;
+	if (m)
+		marks = mcp_marks_copy(a, m->marks);
+	unlock(h);
+	return marks;
+}
+
+size_t mcp_http_mirror(struct mcp_http *h, struct arena *a, str method,
+		       const struct json *params, struct http_header *v, size_t max)
+{
+	bool tool = str_is(method, "tools/call");
+	str name = json_str(params, "name");
+	size_t n = 0;
+
+	v[n++] = (struct http_header){ S("Mcp-Method"), mcp_marks_value(a, method) };
+	if (str_is(method, "resources/read"))
+		name = json_str(params, "uri");
+	else if (!tool && !str_is(method, "prompts/get"))
+		name = (str){ 0 };
+	if (name.n)
+		v[n++] = (struct http_header){ S("Mcp-Name"), mcp_marks_value(a, name) };
+	if (tool)
+		n += mcp_marks_headers(marks_of(h, a, name), a, json_get(params, "arguments"),
+				       v + n, max - n);
+	return n;
 }
 
 void mcp_http_lose(struct mcp_http *h, int64_t life)
@@ -299,15 +347,23 @@ static int carry(void *arg, struct mcp_load *load, struct err *e)
 	struct errand r = { .h = arg, .load = load };
 	struct mcp_place place;
 	struct mcp_wire wire;
+	struct http_header mirror[MIRROR_MAX];
+	struct json *params = NULL;
 	struct mcp_told told;
+	size_t mirror_n = 0;
 	int rc;
 
 	r.life = mcp_http_where(r.h, &a, &place, &wire);
+	if (!place.resumes && json_read(&params, &a, load->params, NULL) == OK)
+		mirror_n = mcp_http_mirror(r.h, &a, str_of(load->method), params, mirror,
+					   MIRROR_MAX);
 	const struct mcp_talk t = {
 		.wire = &wire,
 		.at = &place,
 		.label = load->method,
 		.body = load->frame->text,
+		.headers = mirror,
+		.headers_n = mirror_n,
 		.asks = true,
 		.call_ms = load->limit->call_ms,
 		.max_ms = load->limit->max_ms,
@@ -364,6 +420,13 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 	return mcp_calls_request(h->calls, rq, limit, a, result, c, e);
 }
 
+static void nudge(void *arg)
+{
+	const struct mcp_http *h = arg;
+
+	bell_ring(mcp_calls_bell(h->calls));
+}
+
 static void http_free(void *arg)
 {
 	struct mcp_http *h = arg;
@@ -379,6 +442,7 @@ static void http_free(void *arg)
 	mcp_auth_free(h->auth);
 	http_pool_close(h->pool);
 	arena_free(&h->place_arena);
+	arena_free(&h->marked_arena);
 	(void)pthread_mutex_destroy(&h->lock);
 	a = h->a;
 	arena_free(&a);
@@ -437,6 +501,7 @@ int mcp_http_link(struct mcp_link *out, const struct mcp_link_opt *opt,
 		.shut = calls_shut,
 		.call = call,
 		.request = request,
+		.nudge = nudge,
 		.free = http_free,
 	};
 	return OK;

@@ -1,306 +1,20 @@
 /*
  * The server's thread over HTTP: a handshake, then rounds of work between which it reads the
  * stream on which the server speaks by itself, or waits for its bell where there is none.
- *
- * Nothing is decided here about messages: the session does that.  What came to a caller and is
- * not its answer comes in over mcp_http_heard().
  */
-#include "mcp/http_link.h"
+#include "mcp/http_work.h"
 
-#include "mcp/noise.h"
-#include "mcp/notices.h"
 #include "os/clock.h"
-#include "os/log.h"
 #include "os/url.h"
 
 #include <stdio.h>
 
-#define CONTROL_MAX ((size_t)1 << 20)
-#define SEND_MS 10000
 #define DELETE_MS 1000
 #define LISTEN_MS 1000
 #define LISTEN_MIN_MS 100
 #define LISTEN_MAX_MS 30000
 #define DEAF_MAX 4 /* attempts at the stream in a row that found nobody */
 #define AGAIN_MS 5000 /* a session of that age is begun anew without a pause */
-#define INVALID_REQUEST (-32600)
-
-struct life {
-	struct mcp_http *h;
-	const struct mcp_link_opt *opt;
-	const struct cancel *stop;
-	struct mcp_session session;
-	struct mcp_notices notices;
-	struct mcp_noise logs;
-	struct arena control_arena;
-	struct buf control; /* messages of the session that wait to be sent */
-	struct mcp_place place;
-	struct arena place_arena;
-	int64_t asked; /* the request of ours that is under way */
-	int64_t wake_at_ms;
-	int64_t endpoint_until_ms;
-	int64_t ready_ms; /* since when; 0: it is not */
-	bool legacy; /* HTTP+SSE: answers come over the stream */
-	bool begun; /* legacy: the stream named its endpoint */
-	bool was_ready;
-	bool deaf; /* there is no stream to listen to */
-};
-
-/* ---- messages -------------------------------------------------------------------------- */
-
-static void remark(const struct life *l, str text)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-
-	log_warn("mcp.tools", "server=%.*s note=%.*s", STRF(l->opt->label),
-		 STRF(log_q(&a, text)));
-}
-
-static void took_tools(struct life *l, const struct mcp_event *ev)
-{
-	if (ev->text.n)
-		remark(l, ev->text);
-	l->was_ready = true;
-	mcp_calls_speak(l->h->calls, &l->session);
-	l->opt->on_tools(l->opt->arg, &l->session, &l->session.pages.listing);
-	mcp_pages_done(&l->session.pages);
-}
-
-/* Whoever made the call answers it; where nobody can, the server hears so at once. */
-static void took_question(struct life *l, const struct mcp_event *ev, struct arena *line)
-{
-	const char *why;
-
-	if (!mcp_calls_question(l->h->calls, ev, line, &why))
-		mcp_rpc_refuse(&l->control, ev->request, INVALID_REQUEST, str_of(why));
-}
-
-static int take_message(struct life *l, struct mcp_heard *n, struct err *e)
-{
-	int64_t now = clock_mono_ms();
-	struct mcp_event ev;
-	int rc = mcp_session_take(&l->session, &n->m, now, &n->a, &l->control, &ev, e);
-
-	if (rc < 0)
-		return rc;
-	switch (ev.kind) {
-	case MCP_EVENT_TOOLS:
-		took_tools(l, &ev);
-		break;
-	case MCP_EVENT_ANSWER:
-		mcp_calls_answer(l->h->calls, &ev, &n->a);
-		break;
-	case MCP_EVENT_PROGRESS:
-		mcp_calls_progress(l->h->calls, &ev);
-		break;
-	case MCP_EVENT_LOG:
-		mcp_noise_line(&l->logs, ev.level.n ? str_sub(ev.level, 0, 20) : S("info"),
-			       ev.text, now);
-		break;
-	case MCP_EVENT_QUESTION:
-		ev.id = n->call;
-		took_question(l, &ev, &n->a);
-		break;
-	case MCP_EVENT_WITHDRAWN:
-		mcp_calls_withdraw(l->h->calls, ev.request);
-		break;
-	case MCP_EVENT_NOTICE:
-		mcp_notices_add(&l->notices, ev.method, ev.params, now);
-		break;
-	case MCP_EVENT_ODD:
-		remark(l, ev.text);
-		break;
-	case MCP_EVENT_NONE:
-		break;
-	}
-	if (l->control.full)
-		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
-	return OK;
-}
-
-/* All that came meanwhile. */
-static int take_heard(struct life *l, struct err *e)
-{
-	int rc = OK;
-
-	for (struct mcp_heard *n = mcp_http_heard(l->h), *next; n; n = next) {
-		struct arena a;
-
-		next = n->next;
-		if (rc == OK)
-			rc = take_message(l, n, e);
-		a = n->a;
-		arena_free(&a);
-	}
-	return rc;
-}
-
-/* ---- sending --------------------------------------------------------------------------- */
-
-static int on_message(void *arg, struct arena *line, const struct mcp_msg *m, struct err *e)
-{
-	struct life *l = arg;
-	int64_t id;
-	bool answer = l->asked && m->kind == MCP_ANSWER && mcp_rpc_own_id(m->id, &id) &&
-		      id == l->asked;
-
-	(void)e;
-	mcp_http_hear(l->h, line, m, 0);
-	return answer ? 2 : 0;
-}
-
-/* While a message is being sent. */
-static int on_busy_wake(void *arg, struct err *e)
-{
-	return take_heard(arg, e);
-}
-
-static bool is_fallback(const struct life *l, const struct mcp_told *told)
-{
-	return !l->legacy && l->session.phase == MCP_PHASE_INITIALIZE && told->status >= 400 &&
-	       told->status < 500 && told->status != 401 && told->status != 403 &&
-	       told->status != 408 && told->status != 429 &&
-	       l->opt->server->http.transport == MCP_TRANSPORT_AUTO;
-}
-
-/* What an answer said about where we are. */
-static void take_place(struct life *l, const struct mcp_told *told)
-{
-	bool begins =
-		told->session.n && l->session.phase <= MCP_PHASE_LIST && !l->place.session.n;
-
-	if (begins)
-		l->place.session = arena_dup(&l->place_arena, told->session);
-	if (begins || l->place.revision != l->session.peer.revision) {
-		l->place.revision = l->session.peer.revision;
-		mcp_http_place(l->h, &l->place);
-	}
-}
-
-/* Send one message and take what comes of it.  *fallback: it is no Streamable HTTP. */
-static int send_text(struct life *l, str text, bool *fallback, struct err *e)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	struct mcp_place place;
-	struct mcp_wire wire;
-	struct mcp_told told;
-	struct mcp_msg m;
-	int64_t life = mcp_http_where(l->h, &a, &place, &wire);
-	int rc;
-
-	mcp_rpc_read(&m, &a, text);
-	l->asked = 0;
-	if (m.kind == MCP_REQUEST)
-		(void)mcp_rpc_own_id(m.id, &l->asked);
-	const struct mcp_talk t = {
-		.wire = &wire,
-		.at = &place,
-		.label = m.method.n ? arena_cstr(&a, m.method) : "answer",
-		.body = str_trim(text),
-		.asks = l->asked && !l->legacy,
-		.max_ms = l->asked ? l->opt->session.start_ms : SEND_MS,
-		.ears = { .on_message = on_message,
-			  .on_wake = on_busy_wake,
-			  .wake = mcp_calls_bell(l->h->calls),
-			  .arg = l },
-	};
-	rc = mcp_talk_post(&t, &a, &told, l->stop, e);
-	l->asked = 0;
-	if (rc < 0 && told.lost)
-		mcp_http_lose(l->h, life);
-	*fallback = rc < 0 && is_fallback(l, &told);
-	if (rc == OK)
-		rc = take_heard(l, e);
-	if (rc == OK)
-		take_place(l, &told);
-	/* Once it is ready no single message decides: whether it lives, ping will tell. */
-	if (rc < 0 && rc != E_DENIED && l->session.phase == MCP_PHASE_READY &&
-	    cancel_reason(l->stop) == CANCEL_NONE)
-		return OK;
-	return rc;
-}
-
-/* Everything of the session and of callers that is not carried by them. */
-static int pump(struct life *l, bool *fallback, struct err *e)
-{
-	int rc = take_heard(l, e);
-
-	while (rc == OK && l->control.n) {
-		struct arena batch = l->control_arena;
-		str lines = buf_str(&l->control);
-
-		l->control_arena = (struct arena){ 0 };
-		l->control = buf_in(&l->control_arena, CONTROL_MAX);
-		while (lines.n && rc == OK)
-			rc = send_text(l, str_cut(&lines, '\n'), fallback, e);
-		arena_free(&batch);
-	}
-	for (struct mcp_frame *f;
-	     rc == OK && l->session.phase == MCP_PHASE_READY &&
-	     (f = l->legacy ? mcp_calls_next(l->h->calls) : mcp_calls_notice(l->h->calls));) {
-		bool ignored;
-
-		if (f->id)
-			mcp_calls_wrote(l->h->calls, f->id);
-		rc = send_text(l, f->text, &ignored, e);
-		mcp_frame_free(f);
-	}
-	return rc;
-}
-
-static void tell_notices(struct life *l, int64_t now)
-{
-	struct mcp_notices due;
-
-	if (!mcp_notices_take(&l->notices, now, &due))
-		return;
-	for (const struct mcp_notice *n = due.first; n; n = n->next)
-		l->opt->on_notice(l->opt->arg, n->method, n->params);
-	mcp_notices_done(&due);
-}
-
-static void set_wake(struct life *l)
-{
-	int64_t due = mcp_session_due(&l->session, mcp_calls_idle(l->h->calls));
-
-	if (l->notices.due_ms && l->notices.due_ms < due)
-		due = l->notices.due_ms;
-	l->wake_at_ms = due == INT64_MAX ? 0 : due;
-}
-
-/* HTTP+SSE: nothing can be said before the stream said where to. */
-static int await_endpoint(struct life *l, int64_t now, struct err *e)
-{
-	l->wake_at_ms = l->endpoint_until_ms;
-	if (now < l->endpoint_until_ms)
-		return take_heard(l, e);
-	return err_set(e, E_TIMEOUT, "its stream of events named no endpoint within %lld ms",
-		       (long long)l->opt->session.start_ms);
-}
-
-/* One round of work. */
-static int work(struct life *l, bool *fallback, struct err *e)
-{
-	int64_t now = clock_mono_ms();
-	int rc;
-
-	*fallback = false;
-	if (l->legacy && !l->begun)
-		return await_endpoint(l, now, e);
-	rc = mcp_session_tick(&l->session, now, mcp_calls_idle(l->h->calls), &l->control, e);
-	if (rc == OK)
-		rc = pump(l, fallback, e);
-	if (rc < 0)
-		return rc;
-	tell_notices(l, clock_mono_ms());
-	if (!l->ready_ms && l->session.phase == MCP_PHASE_READY) {
-		l->ready_ms = clock_mono_ms();
-		if (!l->legacy)
-			mcp_calls_carry(l->h->calls, &l->h->carrier);
-	}
-	set_wake(l);
-	return mcp_http_is_lost(l->h) ? err_set(e, E_IO, "it forgot our session") : OK;
-}
 
 /* ---- listening ------------------------------------------------------------------------- */
 
@@ -308,13 +22,21 @@ static int on_listen_wake(void *arg, struct err *e)
 {
 	bool ignored;
 
-	return work(arg, &ignored, e);
+	return mcp_work_round(arg, &ignored, e);
+}
+
+static void on_open(void *arg)
+{
+	struct mcp_life *l = arg;
+
+	l->listening = true;
+	bell_ring(mcp_calls_bell(l->h->calls));
 }
 
 /* HTTP+SSE: where messages are to be sent; never to another host. */
 static int on_event(void *arg, str name, str data, struct err *e)
 {
-	struct life *l = arg;
+	struct mcp_life *l = arg;
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct url base, url;
 	int rc;
@@ -335,7 +57,7 @@ static int on_event(void *arg, str name, str data, struct err *e)
 }
 
 /* Read the stream until it ends, working meanwhile. */
-static int listen_once(struct life *l, struct arena *a, str *last, int64_t *retry_ms,
+static int listen_once(struct mcp_life *l, struct arena *a, str *last, int64_t *retry_ms,
 		       struct mcp_told *told, struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
@@ -349,8 +71,9 @@ static int listen_once(struct life *l, struct arena *a, str *last, int64_t *retr
 		.wire = &wire,
 		.at = &place,
 		.label = "event stream",
-		.ears = { .on_message = on_message,
+		.ears = { .on_message = mcp_work_hear,
 			  .on_event = on_event,
+			  .on_open = on_open,
 			  .on_wake = on_listen_wake,
 			  .wake = mcp_calls_bell(l->h->calls),
 			  .wake_at_ms = &l->wake_at_ms,
@@ -366,7 +89,7 @@ static int listen_once(struct life *l, struct arena *a, str *last, int64_t *retr
 }
 
 /* Wait for work for at most ms, 0: for ever. */
-static int idle(struct life *l, int64_t ms, struct err *e)
+static int idle(struct mcp_life *l, int64_t ms, struct err *e)
 {
 	int64_t until = ms ? clock_mono_ms() + ms : 0;
 	bool ignored;
@@ -382,7 +105,7 @@ static int idle(struct life *l, int64_t ms, struct err *e)
 			bell_hear(mcp_calls_bell(l->h->calls));
 		else if (rc != E_TIMEOUT || cancel_reason(l->stop) != CANCEL_NONE)
 			return rc;
-		if ((rc = work(l, &ignored, e)) < 0)
+		if ((rc = mcp_work_round(l, &ignored, e)) < 0 || l->listen.n)
 			return rc;
 		if (until && clock_mono_ms() >= until)
 			return OK;
@@ -390,7 +113,7 @@ static int idle(struct life *l, int64_t ms, struct err *e)
 }
 
 /* Ready: until it is dead or we are to stop. */
-static int attend(struct life *l, struct err *e)
+static int attend(struct mcp_life *l, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	int64_t pause = LISTEN_MS;
@@ -402,6 +125,7 @@ static int attend(struct life *l, struct err *e)
 		struct mcp_told told = { 0 };
 
 		if (l->deaf) {
+			mcp_work_open(l);
 			rc = idle(l, 0, e);
 			continue;
 		}
@@ -428,11 +152,83 @@ static int attend(struct life *l, struct err *e)
 	return rc;
 }
 
+static int on_changes_wake(void *arg, struct err *e)
+{
+	struct mcp_life *l = arg;
+	bool ignored;
+	int rc = mcp_work_round(l, &ignored, e);
+
+	l->work_failed = rc < 0;
+	return rc == OK && l->listen.n ? err_set(e, E_BUSY, "another stream is wanted") : rc;
+}
+
+/* No handshake: the stream of changes, for as long as it lasts. */
+static int hear_changes(struct mcp_life *l, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = l->listen_arena;
+	struct http_header mirror[MCP_MIRROR_MAX];
+	struct mcp_place place;
+	struct mcp_wire wire;
+	struct mcp_told told;
+	struct mcp_msg m;
+	int64_t id = 0;
+	int rc;
+
+	l->listen_arena = (struct arena){ 0 };
+	(void)mcp_http_where(l->h, &a, &place, &wire);
+	mcp_rpc_read(&m, &a, l->listen);
+	(void)mcp_rpc_own_id(m.id, &id);
+	const struct mcp_talk t = {
+		.wire = &wire,
+		.at = &place,
+		.label = "subscriptions/listen",
+		.body = l->listen,
+		.headers = mirror,
+		.headers_n =
+			mcp_http_mirror(l->h, &a, m.method, m.params, mirror, MCP_MIRROR_MAX),
+		.asks = true,
+		.ears = { .on_message = mcp_work_hear,
+			  .on_wake = on_changes_wake,
+			  .wake = mcp_calls_bell(l->h->calls),
+			  .wake_at_ms = &l->wake_at_ms,
+			  .arg = l },
+	};
+	l->listen = (str){ 0 };
+	rc = mcp_talk_post(&t, &a, &told, l->stop, e);
+	if (cancel_reason(l->stop) != CANCEL_NONE || rc == E_DENIED)
+		return rc;
+	if (rc == OK || l->listen.n)
+		return mcp_work_heard(l, e);
+	if (l->work_failed)
+		return rc;
+	/* Refused, it is not asked for again; broken off, after a pause. */
+	if (told.status >= 400 && told.status < 500)
+		return mcp_work_refused(l, id, told.body, e);
+	return mcp_work_broken(l, id, e);
+}
+
+static int attend_stateless(struct mcp_life *l, struct err *e)
+{
+	bool ignored;
+	int rc = OK;
+
+	while (rc == OK) {
+		if (!l->listen.n) {
+			rc = idle(l, 0, e);
+			continue;
+		}
+		rc = hear_changes(l, e);
+		if (rc == OK)
+			rc = mcp_work_round(l, &ignored, e);
+	}
+	return rc;
+}
+
 /* ---- a life ---------------------------------------------------------------------------- */
 
-static struct life *life_new(struct arena *a, struct mcp_http *h, const struct cancel *stop)
+static struct mcp_life *life_new(struct arena *a, struct mcp_http *h, const struct cancel *stop)
 {
-	struct life *l = NEW(a, struct life);
+	struct mcp_life *l = NEW(a, struct mcp_life);
 
 	l->h = h;
 	l->opt = h->opt;
@@ -444,22 +240,23 @@ static struct life *life_new(struct arena *a, struct mcp_http *h, const struct c
 	return l;
 }
 
-static void life_reset(struct life *l)
+static void life_reset(struct mcp_life *l)
 {
 	mcp_session_done(&l->session);
 	mcp_notices_done(&l->notices);
 	arena_free(&l->control_arena);
 	arena_free(&l->place_arena);
+	arena_free(&l->listen_arena);
 }
 
 /* From nothing to ready.  *fallback: it is no Streamable HTTP. */
-static int shake_hands(struct life *l, bool *fallback, struct err *e)
+static int shake_hands(struct mcp_life *l, bool *fallback, struct err *e)
 {
 	int rc;
 
 	mcp_session_begin(&l->session, clock_mono_ms(), &l->control);
 	do {
-		if ((rc = work(l, fallback, e)) < 0)
+		if ((rc = mcp_work_round(l, fallback, e)) < 0)
 			return rc;
 		if (l->session.phase == MCP_PHASE_READY)
 			return OK;
@@ -472,7 +269,7 @@ static int shake_hands(struct life *l, bool *fallback, struct err *e)
 }
 
 /* HTTP+SSE: all of it happens while the one stream is read. */
-static int live_legacy(struct life *l, struct err *e)
+static int live_legacy(struct mcp_life *l, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	int64_t retry_ms = -1;
@@ -486,29 +283,33 @@ static int live_legacy(struct life *l, struct err *e)
 }
 
 /* One session. */
-static int live_once(struct life *l, bool *fallback, struct err *e)
+static int live_once(struct mcp_life *l, bool *fallback, struct err *e)
 {
 	int rc;
 
 	l->session = (struct mcp_session){ 0 };
 	mcp_session_init(&l->session, &l->opt->session);
-	l->control_arena = l->place_arena = (struct arena){ 0 };
+	l->control_arena = l->place_arena = l->listen_arena = (struct arena){ 0 };
+	l->listen = (str){ 0 };
+	l->insisted = l->work_failed = false;
 	l->notices = (struct mcp_notices){ 0 };
-	l->control = buf_in(&l->control_arena, CONTROL_MAX);
+	l->control = buf_in(&l->control_arena, MCP_CONTROL_MAX);
 	l->place = (struct mcp_place){ .url = l->opt->server->http.url, .resumes = true };
 	l->ready_ms = 0;
-	l->deaf = l->begun = *fallback = false;
+	l->deaf = l->listening = l->open = l->begun = *fallback = false;
 	mcp_http_place(l->h, &l->place);
 	if ((rc = mcp_http_headers(l->h, e)) < 0)
 		return rc;
 	if (l->legacy)
 		return live_legacy(l, e);
 	rc = shake_hands(l, fallback, e);
-	return rc < 0 ? rc : attend(l, e);
+	if (rc < 0)
+		return rc;
+	return l->session.peer.stateless ? attend_stateless(l, e) : attend(l, e);
 }
 
 /* We are leaving: the server may forget us, too.  Whether it hears that does not matter. */
-static void say_goodbye(struct life *l)
+static void say_goodbye(struct mcp_life *l)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct mcp_place place;
@@ -523,7 +324,7 @@ static void say_goodbye(struct life *l)
 int mcp_http_live(struct mcp_http *h, const struct cancel *stop, struct mcp_ended *out)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct life *l = life_new(&a, h, stop);
+	struct mcp_life *l = life_new(&a, h, stop);
 	struct err e = { 0 };
 	bool again, fallback;
 	int rc;

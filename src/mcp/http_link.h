@@ -8,6 +8,7 @@
 #define MCP_HTTP_LINK_H
 
 #include "mcp/calls.h"
+#include "mcp/http_marks.h"
 #include "mcp/http_talk.h"
 
 #include <pthread.h>
@@ -18,6 +19,13 @@ struct mcp_heard {
 	struct mcp_heard *next;
 	struct mcp_msg m;
 	int64_t call; /* the request for which it came; 0: none */
+};
+
+/* The marks of a tool. */
+struct mcp_marked {
+	struct mcp_marked *next;
+	str tool;
+	struct mcp_mark *marks;
 };
 
 /* A header of the manifest, with where its value is. */
@@ -43,6 +51,8 @@ struct mcp_http {
 	/* Under the lock: */
 	struct arena place_arena;
 	struct mcp_place place;
+	struct arena marked_arena;
+	struct mcp_marked *marked;
 	const struct http_header *shown; /* what the headers are now */
 	int64_t life; /* counts sessions */
 	int64_t lost; /* the session of that number is lost */
@@ -63,6 +73,13 @@ void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg 
 		   int64_t call);
 /* All of them, in order; the taker frees each. */
 struct mcp_heard *mcp_http_heard(struct mcp_http *h);
+
+/* The tools whose parameters are shown as headers, from now on; takes over *a, where they are. */
+void mcp_http_mark(struct mcp_http *h, struct arena *a, struct mcp_marked *list);
+
+/* The headers that a message has from revision 2026-07-28 on; any thread.  params may be NULL. */
+size_t mcp_http_mirror(struct mcp_http *h, struct arena *a, str method,
+		       const struct json *params, struct http_header *v, size_t max);
 
 /* A caller found the session of that number lost; any thread.  And: was the current one? */
 void mcp_http_lose(struct mcp_http *h, int64_t life);

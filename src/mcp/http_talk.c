@@ -147,6 +147,14 @@ static int sink(void *arg, str chunk, struct err *e)
 	return x->moved_ms != before;
 }
 
+static void on_head(void *arg)
+{
+	struct exchange *x = arg;
+
+	if (x->resp.status < 300)
+		x->t->ears.on_open(x->t->ears.arg);
+}
+
 static int on_wake(void *arg, struct err *e)
 {
 	struct exchange *x = arg;
@@ -232,6 +240,7 @@ static int transfer(struct exchange *x, const char *method, str last, const stru
 		.connect_ms = t->wire->connect_ms,
 		.body_max = INT64_MAX,
 		.sink = sink,
+		.on_head = t->ears.on_open ? on_head : NULL,
 		.on_wake = t->ears.on_wake ? on_wake : NULL,
 		.wake = t->ears.wake,
 		.wake_at_ms = t->ears.wake_at_ms,

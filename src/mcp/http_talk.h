@@ -47,6 +47,8 @@ struct mcp_ears {
 			  struct err *e);
 	/* An event of a stream that is no message, by its name; the same holds.  May be NULL. */
 	int (*on_event)(void *arg, str name, str data, struct err *e);
+	/* A stream has begun, though nothing may have come yet; the same holds.  May be NULL. */
+	void (*on_open)(void *arg);
 	/* As in struct http_req; may be NULL. */
 	int (*on_wake)(void *arg, struct err *e);
 	const struct bell *wake;

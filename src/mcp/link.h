@@ -66,6 +66,8 @@ struct mcp_link {
 	int (*request)(void *arg, const struct mcp_request *request,
 		       const struct mcp_limit *limit, struct arena *a,
 		       const struct json **result, const struct cancel *c, struct err *e);
+	/* The watches have changed; from any thread.  NULL: it listens to their bell. */
+	void (*nudge)(void *arg);
 	void (*free)(void *arg);
 };
 

@@ -223,11 +223,8 @@ static void fill_client(struct mcp_server *s)
 
 static int link_to(struct mcp_server *s, struct err *e)
 {
-	if (s->cfg.http.url.n) {
-		/* Not probed yet over HTTP. */
-		s->client.session.era = MCP_ERA_INITIALIZE;
+	if (s->cfg.http.url.n)
 		return mcp_http_link(&s->link, &s->client, s->opt.config, s->opt.vars, e);
-	}
 	return mcp_client_link(&s->link, &s->client, e);
 }
 
@@ -391,6 +388,8 @@ int mcp_server_watch(struct mcp_server *s, const struct mcp_request *request,
 		return rc;
 	if (on && (rc = mcp_watches_add(s->watches, uri, e)) < 0)
 		return rc;
+	if (s->link.nudge)
+		s->link.nudge(s->link.arg);
 	if (peer->stateless && (rc = json_read(&v, a, S("{}"), e)) == OK)
 		*result = v;
 	return rc;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define REVISION "2026-07-28"
+#define REVISION MCP_STATELESS_REVISION
 #define META "io.modelcontextprotocol/"
 #define TASKS META "tasks"
 #define TEXT_MAX 8192

@@ -9,6 +9,8 @@
 
 #include "mcp/session.h"
 
+#define MCP_STATELESS_REVISION "2026-07-28"
+
 /* "_meta":{…} of a request of the session's own. */
 str mcp_stateless_meta(const struct mcp_session_opt *opt, struct arena *a);
 

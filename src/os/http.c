@@ -151,6 +151,10 @@ static size_t on_header(char *p, size_t size, size_t count, void *arg)
 	if (t->head_complete) /* a trailer */
 		return n;
 	t->head_complete = str_trim(line).n == 0;
+	if (t->head_complete && t->req->on_head && status_of(t) >= 200) {
+		t->out->status = status_of(t);
+		t->req->on_head(t->req->arg);
+	}
 	t->header_bytes += n;
 	if (t->header_bytes > HEADER_BYTES_MAX || t->out->headers_n == HEADERS_MAX) {
 		err_set(&t->stop, E_LIMIT, "too many response headers");

@@ -70,6 +70,8 @@ struct http_req {
 	 * then be OK in any case.  NULL: the body is collected in resp->body.  Bodies of
 	 * other statuses are always collected; after 64 KiB the rest is not awaited. */
 	int (*sink)(void *arg, str chunk, struct err *e);
+	/* The headers of the answer are there; called like sink.  May be NULL. */
+	void (*on_head)(void *arg);
 	/* Called in the borrowing thread, between two chunks and outside of libcurl, when wake
 	 * rings (it is heard beforehand) or *wake_at_ms has come (monotonic, 0: never; looked at
 	 * each time).  It may take as long as it likes: that time counts for no limit of the
@@ -77,7 +79,7 @@ struct http_req {
 	int (*on_wake)(void *arg, struct err *e);
 	const struct bell *wake; /* NULL: none */
 	const int64_t *wake_at_ms; /* NULL: never */
-	void *arg; /* of both */
+	void *arg; /* of all */
 };
 
 struct http_resp {

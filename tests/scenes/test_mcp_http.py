@@ -30,7 +30,8 @@ def use(gantry, text="hi", code=0, **env):
     return gantry.run("tools", "call", "far__echo", json.dumps({"text": text}), code=code, **env)
 
 
-SHAPES = [[], ["sse"], ["session"], ["sse", "session"], ["sse", "session", "no-get"], ["legacy"], ["stay"], ["progress"]]
+SHAPES = [[], ["sse"], ["session"], ["sse", "session"], ["sse", "session", "no-get"], ["legacy"], ["stay"], ["progress"],
+          ["modern"], ["modern", "sse"], ["modern", "progress"]]
 
 
 @pytest.mark.parametrize("tricks", SHAPES, ids="+".join)
@@ -42,7 +43,10 @@ def test_a_server_behind_a_url_is_used(gantry, far, tricks):
         if r.verb == "POST":
             assert r.headers["Content-Type"] == "application/json"
             assert {"application/json", "text/event-stream"} <= set(re.split(r",\s*", r.headers["Accept"]))
-    if "legacy" not in tricks:
+    if "modern" in tricks:
+        assert {r.headers["MCP-Protocol-Version"] for r in server.requests} == {"2026-07-28"}
+        assert {"initialize", "notifications/initialized", "GET", "DELETE"}.isdisjoint(server.methods())
+    elif "legacy" not in tricks:
         call_ = server.of("tools/call")[0]
         assert call_.headers["MCP-Protocol-Version"] == "2025-06-18"
         assert call_.headers["Mcp-Session-Id"] == ("s-1" if "session" in tricks else None)
@@ -91,6 +95,48 @@ def test_a_call_whose_stream_stays_cut_is_in_doubt(gantry, far):
     far("cut-dead")
     out = use(gantry, code=1, seconds=60)
     assert "stream" in out.out and "may or may not have had an effect" in out.out
+
+
+def test_a_changed_list_is_heard_on_the_stream_of_changes(gantry, model, far):
+    server = far("modern", "list-changed")
+    d = gantry.daemon()
+    server.wait(lambda: len(server.of("tools/list")) == 2, "the second list")
+    model.reply("done")
+    d.send("go")
+    d.out.wait("done", 30)
+    assert {"far__echo", "far__late"} <= set(model.last.tools)
+    for q in server.streams:
+        q.put(None)
+    server.wait(lambda: len(server.of("subscriptions/listen")) == 2, "a second stream")
+    d.finish()
+
+
+def test_a_stop_closes_the_stream_of_a_call_where_there_is_no_session(gantry, model, far):
+    server = far("modern", "silent")
+    model.reply(calls=[call("far__echo", text="x")])
+    d = gantry.daemon()
+    d.send("go")
+    server.wait(lambda: server.calls, "the call")
+    d.send("/stop")
+    d.out.wait("stopping", 20)
+    d.finish()
+    assert not server.of("notifications/cancelled")
+
+
+def probe(gantry, server, code=0):
+    return gantry.run("mcp-probe", server.url, code=code).out
+
+
+@pytest.mark.parametrize("tricks", [["ask", "session"], ["ask-get", "session"], ["modern", "ask-input"]], ids="+".join)
+def test_a_question_in_the_midst_of_a_call_reaches_its_caller(gantry, far, tricks):
+    server = far(*tricks)
+    out = probe(gantry, server)
+    assert '"colour": "x"' in out or '"colour":"x"' in out
+    if "modern" in tricks:
+        again = server.of("tools/call")[1].body
+        assert again["params"]["requestState"] == "st" and again["id"] != server.of("tools/call")[0].body["id"]
+    else:
+        assert list(server.replies.values())[0]["result"]["action"] == "accept"
 
 
 @pytest.mark.parametrize("trick", ["busy=1", "down=1"])

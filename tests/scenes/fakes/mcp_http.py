@@ -10,6 +10,8 @@ Tricks, each for itself or together:
     forget=N         once, the N-th call of a tool finds its session forgotten (404)
     forget400        says so with 400 and a sentence, as many servers do
     no-get           no stream of its own: 405
+    modern           revision 2026-07-28 and nothing else; headers are held against the message
+    ask-input        modern: the tool wants input first (input_required)
     legacy           HTTP+SSE of 2024-11-05 and nothing else
     elsewhere        legacy: its endpoint is on another host
     cut              a call's stream ends after its first event; the rest comes to Last-Event-ID
@@ -132,6 +134,8 @@ class Turn:
             return
         if "legacy" in self.do:
             self.legacy()
+        elif "modern" in self.do:
+            self.modern()
         else:
             getattr(self, self.h.command)()
 
@@ -356,6 +360,54 @@ class Turn:
         reply = self.far.wait(lambda: self.far.replies.get(ask["id"]), "an answer to the question", 60)
         self.event(self.wrap(msg, {"content": [{"type": "text", "text": json.dumps(reply.get("result"))}]}))
         self.end_stream()
+
+    # Without a handshake --------------------------------------------------------------------
+
+    def modern(self):
+        msg, h = self.request.body, self.h.headers
+        if self.h.command != "POST":
+            return self.plain(405)
+        params = msg.get("params") or {}
+        version = (params.get("_meta") or {}).get("io.modelcontextprotocol/protocolVersion")
+        name = params.get("uri") if msg["method"] == "resources/read" else params.get("name")
+        if msg["method"] in ("initialize", "notifications/initialized", "notifications/cancelled") or \
+                h.get("Mcp-Session-Id") or h.get("Last-Event-ID"):
+            return self.json(self.wrap(msg, None), 404)
+        if version != "2026-07-28" or h.get("MCP-Protocol-Version") != version or \
+                h.get("Mcp-Method") != msg["method"] or h.get("Mcp-Name") != name:
+            return self.json({"jsonrpc": "2.0", "id": msg["id"],
+                              "error": {"code": -32020, "message": "Header mismatch"}}, 400)
+        done = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        if msg["method"] == "server/discover":
+            return self.json(self.wrap(msg, dict(done, supportedVersions=["2026-07-28"], capabilities={
+                "tools": {"listChanged": True}})))
+        if msg["method"] == "subscriptions/listen":
+            return self.changes(msg)
+        if msg["method"] == "tools/list":
+            return self.answer(msg, dict(done, tools=self.far.tools))
+        if msg["method"] == "tools/call" and "ask-input" in self.do and not params.get("inputResponses"):
+            return self.json(self.wrap(msg, {"resultType": "input_required", "requestState": "st", "inputRequests": {
+                "colour": {"method": "elicitation/create", "params": dict(QUESTION, mode="form")}}}))
+        if msg["method"] == "tools/call" and "ask-input" in self.do:
+            return self.json(self.wrap(msg, dict(done, content=[{"type": "text", "text": json.dumps(params)}])))
+        if msg["method"] == "tools/call":
+            return self.call(msg)
+        self.json(self.wrap(msg, None), 404)
+
+    def changes(self, msg):
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": msg["id"]}}
+        q = queue.Queue()
+        self.begin_stream()
+        self.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                    "params": dict(meta, notifications=msg["params"]["notifications"])})
+        self.far.streams.append(q)
+        self.far.board.changed()
+        if "list-changed" in self.do and self.far.first("list-changed"):
+            self.far.tools = [TOOL, dict(TOOL, name="late")]
+            self.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": meta})
+        while (out := q.get()) is not None:
+            self.event(out)
+        self.h.close_connection = True
 
     # HTTP+SSE -------------------------------------------------------------------------------
 

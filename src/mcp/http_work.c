@@ -1,0 +1,442 @@
+/*
+ * Work of the server's thread over HTTP.  Nothing is decided here about messages: the session does
+ * that.  What came to a caller and is not its answer comes in over mcp_http_heard().
+ */
+#include "mcp/http_work.h"
+
+#include "mcp/stateless.h"
+#include "os/clock.h"
+#include "os/log.h"
+
+#define SEND_MS 10000
+#define OPEN_MS 300 /* calls wait so long for the server's own stream */
+#define INVALID_REQUEST (-32600)
+#define UNSUPPORTED_VERSION (-32022)
+
+/* ---- messages -------------------------------------------------------------------------- */
+
+static void remark(const struct mcp_life *l, str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	log_warn("mcp.tools", "server=%.*s note=%.*s", STRF(l->opt->label),
+		 STRF(log_q(&a, text)));
+}
+
+/* Parameters that are to be shown as headers.  A tool that asks for that wrongly is left out. */
+static void take_marks(struct mcp_life *l, struct mcp_listing *listing)
+{
+	struct arena a = { 0 };
+	struct mcp_marked *list = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < listing->n; i++) {
+		struct mcp_marked m = { .next = list, .tool = listing->tools[i].tool };
+		struct err e = { 0 };
+
+		if (mcp_marks_read(&m.marks, &a, listing->tools[i].schema, &e) < 0) {
+			remark(l,
+			       arena_fmt(&a, "tool %.*s is left out: %s", STRF(m.tool), e.msg));
+			continue;
+		}
+		listing->tools[n++] = listing->tools[i];
+		if (!m.marks)
+			continue;
+		list = NEW(&a, struct mcp_marked);
+		*list = m;
+		list->tool = arena_dup(&a, m.tool);
+	}
+	listing->n = n;
+	mcp_http_mark(l->h, &a, list);
+}
+
+static void took_tools(struct mcp_life *l, const struct mcp_event *ev)
+{
+	if (ev->text.n)
+		remark(l, ev->text);
+	l->was_ready = true;
+	if (l->session.peer.stateless)
+		take_marks(l, &l->session.pages.listing);
+	mcp_calls_speak(l->h->calls, &l->session);
+	l->opt->on_tools(l->opt->arg, &l->session, &l->session.pages.listing);
+	mcp_pages_done(&l->session.pages);
+}
+
+/* Whoever made the call answers it; where nobody can, the server hears so at once. */
+static void took_question(struct mcp_life *l, const struct mcp_event *ev, struct arena *line)
+{
+	const char *why;
+
+	if (!mcp_calls_question(l->h->calls, ev, line, &why))
+		mcp_rpc_refuse(&l->control, ev->request, INVALID_REQUEST, str_of(why));
+}
+
+/* It speaks what we speak, and refused to: once it is asked again. */
+static bool insist(struct mcp_life *l, const struct mcp_msg *m)
+{
+	const struct json *versions = json_get(json_get(m->error, "data"), "supported");
+
+	if (l->session.phase != MCP_PHASE_DISCOVER || l->insisted ||
+	    json_i64(m->error, "code", 0) != UNSUPPORTED_VERSION)
+		return false;
+	for (const struct json *v = json_at(versions, 0); v && !l->insisted; v = v->next)
+		l->insisted = str_is(json_text(v), MCP_STATELESS_REVISION);
+	if (l->insisted)
+		mcp_session_begin(&l->session, clock_mono_ms(), &l->control);
+	return l->insisted;
+}
+
+static int take_message(struct mcp_life *l, struct mcp_heard *n, struct err *e)
+{
+	int64_t now = clock_mono_ms();
+	struct mcp_event ev;
+	int rc;
+
+	if (insist(l, &n->m))
+		return OK;
+	rc = mcp_session_take(&l->session, &n->m, now, &n->a, &l->control, &ev, e);
+	if (rc < 0)
+		return rc;
+	switch (ev.kind) {
+	case MCP_EVENT_TOOLS:
+		took_tools(l, &ev);
+		break;
+	case MCP_EVENT_ANSWER:
+		mcp_calls_answer(l->h->calls, &ev, &n->a);
+		break;
+	case MCP_EVENT_PROGRESS:
+		mcp_calls_progress(l->h->calls, &ev);
+		break;
+	case MCP_EVENT_LOG:
+		mcp_noise_line(&l->logs, ev.level.n ? str_sub(ev.level, 0, 20) : S("info"),
+			       ev.text, now);
+		break;
+	case MCP_EVENT_QUESTION:
+		ev.id = n->call;
+		took_question(l, &ev, &n->a);
+		break;
+	case MCP_EVENT_WITHDRAWN:
+		mcp_calls_withdraw(l->h->calls, ev.request);
+		break;
+	case MCP_EVENT_NOTICE:
+		mcp_notices_add(&l->notices, ev.method, ev.params, now);
+		break;
+	case MCP_EVENT_ODD:
+		remark(l, ev.text);
+		break;
+	case MCP_EVENT_NONE:
+		break;
+	}
+	if (l->control.full)
+		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
+	return OK;
+}
+
+/* All that came meanwhile. */
+int mcp_work_heard(struct mcp_life *l, struct err *e)
+{
+	int rc = OK;
+
+	for (struct mcp_heard *n = mcp_http_heard(l->h), *next; n; n = next) {
+		struct arena a;
+
+		next = n->next;
+		if (rc == OK)
+			rc = take_message(l, n, e);
+		a = n->a;
+		arena_free(&a);
+	}
+	return rc;
+}
+
+/* ---- sending --------------------------------------------------------------------------- */
+
+int mcp_work_hear(void *arg, struct arena *line, const struct mcp_msg *m, struct err *e)
+{
+	struct mcp_life *l = arg;
+	int64_t id;
+	bool answer = l->asked && m->kind == MCP_ANSWER && mcp_rpc_own_id(m->id, &id) &&
+		      id == l->asked;
+
+	(void)e;
+	mcp_http_hear(l->h, line, m, 0);
+	return answer ? 2 : 0;
+}
+
+/* While a message is being sent. */
+static int on_busy_wake(void *arg, struct err *e)
+{
+	return mcp_work_heard(arg, e);
+}
+
+static bool is_fallback(const struct mcp_life *l, const struct mcp_told *told)
+{
+	return !l->legacy && l->session.phase == MCP_PHASE_INITIALIZE && told->status >= 400 &&
+	       told->status < 500 && told->status != 401 && told->status != 403 &&
+	       told->status != 408 && told->status != 429 &&
+	       l->opt->server->http.transport == MCP_TRANSPORT_AUTO;
+}
+
+/* What an answer said about where we are. */
+static void take_place(struct mcp_life *l, const struct mcp_told *told)
+{
+	bool begins =
+		told->session.n && l->session.phase <= MCP_PHASE_LIST && !l->place.session.n;
+
+	if (begins)
+		l->place.session = arena_dup(&l->place_arena, told->session);
+	if (begins || l->place.revision != l->session.peer.revision) {
+		l->place.revision = l->session.peer.revision;
+		l->place.resumes = !l->session.peer.stateless;
+		mcp_http_place(l->h, &l->place);
+	}
+}
+
+/* Nobody answered the request id: the session hears of an error, of which error is what the server
+ * said, if it did. */
+int mcp_work_refused(struct mcp_life *l, int64_t id, str body, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct buf b = buf_in(&a, (size_t)1 << 20);
+	struct json *v = NULL;
+	const struct json *error;
+	struct mcp_heard n = { 0 };
+	int rc;
+
+	if (json_read(&v, &a, body, NULL) < 0)
+		v = NULL;
+	error = json_get(v, "error");
+	buf_fmt(&b, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":", (long long)id);
+	if (json_is(error, JSON_OBJECT))
+		json_write(&b, error);
+	else
+		buf_add(&b, S("{\"code\":-32601,\"message\":\"it was refused\"}"));
+	buf_add(&b, S("}"));
+	mcp_rpc_read(&n.m, &n.a, arena_dup(&n.a, buf_str(&b)));
+	rc = take_message(l, &n, e);
+	arena_free(&n.a);
+	return rc;
+}
+
+/* What a server would say of a stream that it closes, which the session counts as its end. */
+int mcp_work_broken(struct mcp_life *l, int64_t id, struct err *e)
+{
+	struct mcp_heard n = { 0 };
+	int rc;
+
+	mcp_rpc_read(&n.m, &n.a,
+		     arena_fmt(&n.a,
+			       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+			       "\"params\":{\"requestId\":%lld}}",
+			       (long long)id));
+	rc = take_message(l, &n, e);
+	arena_free(&n.a);
+	return rc;
+}
+
+/* What it did with server/discover tells that it is of the initialize era. */
+static bool is_older(const struct mcp_life *l, int rc, const struct mcp_told *told)
+{
+	return rc < 0 && l->session.phase == MCP_PHASE_DISCOVER && rc != E_DENIED &&
+	       cancel_reason(l->stop) == CANCEL_NONE && told->status != 429 &&
+	       (told->status || rc == E_TIMEOUT || !told->not_run);
+}
+
+/* How long an answer may take. */
+static int64_t patience(const struct mcp_life *l)
+{
+	int64_t ms = l->session.probe_until_ms - clock_mono_ms();
+
+	if (!l->asked)
+		return SEND_MS;
+	if (l->session.phase == MCP_PHASE_DISCOVER && l->session.probe_until_ms)
+		return ms > 1 ? ms : 1;
+	return l->opt->session.start_ms;
+}
+
+/* Send one message and take what comes of it.  *fallback: it is no Streamable HTTP. */
+static int send_text(struct mcp_life *l, str text, bool *fallback, struct err *e)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_place place;
+	struct mcp_wire wire;
+	struct mcp_told told;
+	struct http_header mirror[MCP_MIRROR_MAX];
+	struct mcp_msg m;
+	int64_t life = mcp_http_where(l->h, &a, &place, &wire), asked;
+	bool modern = l->session.peer.stateless || l->session.phase == MCP_PHASE_DISCOVER;
+	int rc;
+
+	mcp_rpc_read(&m, &a, text);
+	if (modern)
+		place.revision = MCP_STATELESS_REVISION;
+	l->asked = 0;
+	if (m.kind == MCP_REQUEST)
+		(void)mcp_rpc_own_id(m.id, &l->asked);
+	const struct mcp_talk t = {
+		.wire = &wire,
+		.at = &place,
+		.label = m.method.n ? arena_cstr(&a, m.method) : "answer",
+		.body = str_trim(text),
+		.headers = mirror,
+		.headers_n = modern ? mcp_http_mirror(l->h, &a, m.method, m.params, mirror,
+						      MCP_MIRROR_MAX)
+				    : 0,
+		.asks = l->asked && !l->legacy,
+		.max_ms = patience(l),
+		.ears = { .on_message = mcp_work_hear,
+			  .on_wake = on_busy_wake,
+			  .wake = mcp_calls_bell(l->h->calls),
+			  .arg = l },
+	};
+	asked = l->asked;
+	rc = mcp_talk_post(&t, &a, &told, l->stop, e);
+	l->asked = 0;
+	if (is_older(l, rc, &told))
+		return mcp_work_refused(l, asked, told.body, e);
+	if (rc < 0 && told.lost)
+		mcp_http_lose(l->h, life);
+	*fallback = rc < 0 && is_fallback(l, &told);
+	if (rc == OK)
+		rc = mcp_work_heard(l, e);
+	if (rc == OK)
+		take_place(l, &told);
+	/* Once it is ready no single message decides: whether it lives, ping will tell. */
+	if (rc < 0 && rc != E_DENIED && l->session.phase == MCP_PHASE_READY &&
+	    cancel_reason(l->stop) == CANCEL_NONE)
+		return OK;
+	return rc;
+}
+
+/* No handshake: is it about the stream of changes?  That is opened where we wait; and the one
+ * before it is closed rather than cancelled. */
+static bool keep_listen(struct mcp_life *l, str line)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_msg m;
+
+	if (!l->session.peer.stateless || l->session.phase != MCP_PHASE_READY)
+		return false;
+	mcp_rpc_read(&m, &a, line);
+	if (str_is(m.method, "subscriptions/listen")) {
+		arena_free(&l->listen_arena);
+		l->listen = arena_dup(&l->listen_arena, line);
+		return true;
+	}
+	return m.kind == MCP_NOTICE && str_is(m.method, "notifications/cancelled");
+}
+
+/* Everything of the session and of callers that is not carried by them. */
+static int pump(struct mcp_life *l, bool *fallback, struct err *e)
+{
+	int rc = mcp_work_heard(l, e);
+
+	while (rc == OK && l->control.n) {
+		struct arena batch = l->control_arena;
+		str lines = buf_str(&l->control);
+
+		l->control_arena = (struct arena){ 0 };
+		l->control = buf_in(&l->control_arena, MCP_CONTROL_MAX);
+		while (lines.n && rc == OK) {
+			str line = str_cut(&lines, '\n');
+
+			rc = keep_listen(l, line) ? OK : send_text(l, line, fallback, e);
+		}
+		arena_free(&batch);
+	}
+	for (struct mcp_frame *f;
+	     rc == OK && l->session.phase == MCP_PHASE_READY &&
+	     (f = l->legacy ? mcp_calls_next(l->h->calls) : mcp_calls_notice(l->h->calls));) {
+		bool ignored;
+
+		if (f->id)
+			mcp_calls_wrote(l->h->calls, f->id);
+		/* Without a handshake a stream that is closed says all of it. */
+		if (!l->session.peer.stateless)
+			rc = send_text(l, f->text, &ignored, e);
+		mcp_frame_free(f);
+	}
+	return rc;
+}
+
+static void tell_notices(struct mcp_life *l, int64_t now)
+{
+	struct mcp_notices due;
+
+	if (!mcp_notices_take(&l->notices, now, &due))
+		return;
+	for (const struct mcp_notice *n = due.first; n; n = n->next)
+		l->opt->on_notice(l->opt->arg, n->method, n->params);
+	mcp_notices_done(&due);
+}
+
+static void set_wake(struct mcp_life *l)
+{
+	int64_t due = mcp_session_due(&l->session, mcp_calls_idle(l->h->calls));
+
+	if (l->notices.due_ms && l->notices.due_ms < due)
+		due = l->notices.due_ms;
+	if (l->ready_ms && !l->open && l->ready_ms + OPEN_MS < due)
+		due = l->ready_ms + OPEN_MS;
+	l->wake_at_ms = due == INT64_MAX ? 0 : due;
+}
+
+/* HTTP+SSE: nothing can be said before the stream said where to. */
+static int await_endpoint(struct mcp_life *l, int64_t now, struct err *e)
+{
+	l->wake_at_ms = l->endpoint_until_ms;
+	if (now < l->endpoint_until_ms)
+		return mcp_work_heard(l, e);
+	return err_set(e, E_TIMEOUT, "its stream of events named no endpoint within %lld ms",
+		       (long long)l->opt->session.start_ms);
+}
+
+/* The resources that are watched, when they are others now. */
+static void watch(struct mcp_life *l)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct bell *bell = mcp_watches_bell(l->opt->watches);
+	str *uris;
+	size_t n;
+
+	if (wait_fd(bell->fd, POLLIN, 1, NULL, NULL) < 0)
+		return;
+	bell_hear(bell);
+	n = mcp_watches_copy(l->opt->watches, &a, &uris);
+	mcp_session_watch(&l->session, uris, n, &l->control);
+}
+
+/* Calls may come.  Not before the server can ask of them what it asks on its own stream: many
+ * drop what they have to say while there is none. */
+void mcp_work_open(struct mcp_life *l)
+{
+	if (l->open || l->legacy || !l->ready_ms ||
+	    !(l->listening || l->deaf || l->session.peer.stateless ||
+	      clock_mono_ms() >= l->ready_ms + OPEN_MS))
+		return;
+	l->open = true;
+	mcp_calls_carry(l->h->calls, &l->h->carrier);
+}
+
+/* One round of work. */
+int mcp_work_round(struct mcp_life *l, bool *fallback, struct err *e)
+{
+	int64_t now = clock_mono_ms();
+	int rc;
+
+	*fallback = false;
+	if (l->legacy && !l->begun)
+		return await_endpoint(l, now, e);
+	watch(l);
+	rc = mcp_session_tick(&l->session, now, mcp_calls_idle(l->h->calls), &l->control, e);
+	if (rc == OK)
+		rc = pump(l, fallback, e);
+	if (rc < 0)
+		return rc;
+	tell_notices(l, clock_mono_ms());
+	if (!l->ready_ms && l->session.phase == MCP_PHASE_READY)
+		l->ready_ms = clock_mono_ms();
+	mcp_work_open(l);
+	set_wake(l);
+	return mcp_http_is_lost(l->h) ? err_set(e, E_IO, "it forgot our session") : OK;
+}
