@@ -68,7 +68,7 @@ ifeq ($(rig),)
 $(error the libraries of the static build are not there; see the lines above)
 endif
 override CC := $(rig)/bin/cc
-optimize := -Os -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections
+optimize := -Oz -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections
 harden := -fstack-protector-strong
 else ifneq ($(LIBC),)
 $(error LIBC=$(LIBC) is not known: use musl, or leave it out for the machine's own)
