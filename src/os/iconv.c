@@ -9,8 +9,29 @@
 
 #include <errno.h>
 #include <iconv.h>
+#include <string.h>
 
 #define ROOM 4096
+
+/* What one C library calls so another knows by a plainer name only: musl has no code pages of the
+ * East under theirs.  The plain set lacks a few characters of the page. */
+static const struct {
+	const char *name, *plain;
+} plainer[] = {
+	{ "CP932", "SHIFT_JIS" },
+	{ "CP949", "EUC-KR" },
+	{ "BIG5-HKSCS", "BIG5" },
+};
+
+static iconv_t converter_open(const char *name)
+{
+	iconv_t cd = iconv_open("UTF-8", name);
+
+	for (size_t i = 0; cd == (iconv_t)-1 && i < COUNT(plainer); i++)
+		if (strcmp(name, plainer[i].name) == 0)
+			cd = iconv_open("UTF-8", plainer[i].plain);
+	return cd;
+}
 
 static void converter_drop(iconv_t *cd)
 {
@@ -19,7 +40,7 @@ static void converter_drop(iconv_t *cd)
 
 int iconv_decode(struct arena *a, const char *name, str bytes, str *out, struct err *e)
 {
-	iconv_t opened = iconv_open("UTF-8", name);
+	iconv_t opened = converter_open(name);
 
 	if (opened == (iconv_t)-1)
 		return err_set(e, E_NOENT, "this system cannot read %s", name);
