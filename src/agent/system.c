@@ -7,7 +7,9 @@
 
 #include "agent/consolidate.h"
 #include "agent/fold.h"
+#include "agent/resource.h"
 #include "agent/watch.h"
+#include "store/resource.h"
 #include "store/watch.h"
 #include "agent/self_notes.h"
 
@@ -20,6 +22,8 @@ static const struct handler {
 	{ WATCH_WHAT, watch_run },
 	{ CONSOLIDATE_WHAT, consolidate_run },
 	{ SYSTEM_RENEW, self_notes_renew },
+	{ RESOURCE_WHAT, resource_run },
+	{ RESOURCE_AGAIN_WHAT, resource_again },
 };
 
 int agent_system_run(struct agent *ag, const struct system_row *row, const struct cancel *c,

@@ -61,6 +61,7 @@ struct mcp_cfg {
 	int64_t call_timeout_ms, call_max_ms, start_timeout_ms, turn_wait_ms, ping_interval_ms;
 	int64_t question_timeout_ms; /* how long a question of a server waits for a person */
 	int64_t line_max; /* bytes of one message from a server */
+	bool resources; /* the model may list, read and subscribe to resources of servers */
 };
 
 struct fs_cfg {

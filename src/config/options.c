@@ -386,6 +386,10 @@ const struct option options[] = {
 	{ "mcp.ping_interval", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("30s"),
 	  RANGE(0, 24 * HOUR), AT(mcp.ping_interval_ms),
 	  .help = "An idle server is asked this often whether it lives; 0: never." },
+	{ "mcp.resources", NULL, OPT_BOOL, .need = CONFIG_TOOLS, DEF("false"), AT(mcp.resources),
+	  .help = "Two tools more for the model: `mcp_resources` lists what servers offer to "
+		  "read and subscribes to it, `mcp_read_resource` reads it, also what a result "
+		  "links to." },
 	{ "mcp.max_line_bytes", NULL, OPT_INT, .need = CONFIG_TOOLS, DEF("16777216"),
 	  RANGE(64 * KIB, 256 * MIB), AT(mcp.line_max),
 	  .help = "Largest message of a server, in bytes." },

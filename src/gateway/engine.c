@@ -10,6 +10,7 @@
 #include "os/log.h"
 #include "os/proc.h"
 #include "store/audit.h"
+#include "store/resource.h"
 #include "store/state.h"
 #include "tools/mcp_source.h"
 
@@ -36,6 +37,45 @@ static str load_tools(void *arg, str server, struct arena *a)
 		log_warn("mcp.tools_unread", "server=%.*s err=%.*s", STRF(server),
 			 STRF(log_q(a, str_of(e.msg))));
 	return json;
+}
+
+/* A resource that a chat subscribed to changed; lists are asked for each time, and nothing of
+ * them is kept. */
+static void on_notice(void *arg, str server, str method, const struct json *params)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct engine *g = arg;
+	struct err e = { 0 };
+	int64_t n = 0;
+	int rc;
+
+	if (!g->daemon || !g->cfg->mcp.resources ||
+	    !str_eq(method, S("notifications/resources/updated")))
+		return;
+	if ((rc = store_begin(&tx, g->store, &g->root, &e)) == OK &&
+	    (rc = store_resource_changed(&tx, server, json_str(params, "uri"), &n, &e)) == OK &&
+	    n > 0)
+		rc = store_commit(&tx, &e);
+	if (rc < 0)
+		log_warn("resource.missed", "server=%.*s err=%.*s", STRF(log_q(&a, server)),
+			 STRF(log_q(&a, str_of(e.msg))));
+	else if (n > 0)
+		bell_ring(&g->system);
+}
+
+/* What chats subscribed to in an earlier process is asked for again, by the system worker. */
+static int resubscribe(struct engine *g, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if (!g->daemon || !g->cfg->mcp.resources)
+		return OK;
+	if ((rc = store_begin(&tx, g->store, &g->root, e)) < 0 ||
+	    (rc = store_resource_again(&tx, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
 }
 
 static bool own_file(void *arg, uint64_t dev, uint64_t ino)
@@ -93,6 +133,7 @@ static int open_host(struct engine *g, struct err *e)
 		.env = g->env,
 		.save_tools = save_tools,
 		.load_tools = load_tools,
+		.on_notice = on_notice,
 		.arg = g,
 		.roots = g->cfg->agent.workspace,
 		.offer = { .form = true, .url = true },
@@ -140,6 +181,8 @@ static int open_tools(struct engine *g, struct err *e)
 		.own_file = own_file,
 		.own_arg = g,
 		.mcp = &g->mcp_source,
+		.host = g->host,
+		.resources = g->cfg->mcp.resources,
 		.granted = granted,
 		.granted_arg = g,
 		.secrets = g->cfg->secrets,
@@ -212,7 +255,8 @@ static int open_parts(struct engine *g, const struct engine_opt *opt, struct err
 		return OK;
 	if (opt->model && (rc = open_model(g, e)) < 0)
 		return rc;
-	if (!opt->no_tools && ((rc = open_host(g, e)) < 0 || (rc = open_tools(g, e)) < 0))
+	if (!opt->no_tools && ((rc = open_host(g, e)) < 0 || (rc = open_tools(g, e)) < 0 ||
+			       (rc = resubscribe(g, e)) < 0))
 		return rc;
 	struct agent_opt ag = {
 		.cfg = g->cfg,
@@ -237,7 +281,7 @@ int engine_open(struct engine *g, const struct config *cfg, const struct env *en
 {
 	int rc;
 
-	*g = (struct engine){ .cfg = cfg, .env = env };
+	*g = (struct engine){ .cfg = cfg, .env = env, .daemon = opt->mode == STORE_DAEMON };
 	closed(g);
 	turns_init(&g->turns);
 	if ((rc = cancel_init(&g->root, NULL, 0, e)) < 0 ||

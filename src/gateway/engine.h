@@ -27,6 +27,7 @@ struct engine {
 	struct tools *tools;
 	struct agent *agent;
 	struct tool_source mcp_source;
+	bool daemon; /* it does what chats wait for */
 	struct turns turns;
 	struct bell inbox, outbox, control, clock; /* for workers, deliverers, main, clock */
 	struct bell system; /* for the system worker */

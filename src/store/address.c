@@ -105,6 +105,11 @@ static int move_waiting(struct tx *tx, str channel, str from, str to, struct err
 		"UPDATE watches SET address = ?3 || substr(address, length(?2) + 1) "
 		"WHERE channel = ?1 AND (address = ?2 "
 		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
+		/* Of two for the same resource one is enough. */
+		"UPDATE OR REPLACE resource_watches SET "
+		"address = ?3 || substr(address, length(?2) + 1) "
+		"WHERE channel = ?1 AND (address = ?2 "
+		"OR substr(address, 1, length(?2) + 1) = ?2 || ':')",
 		"UPDATE jobs SET to_address = ?3 || substr(to_address, length(?2) + 1) "
 		"WHERE to_channel = ?1 AND (to_address = ?2 "
 		"OR substr(to_address, 1, length(?2) + 1) = ?2 || ':')",

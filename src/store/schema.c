@@ -498,6 +498,7 @@ static const struct migration migrations[] = {
 	{ 13, "started", started },
 	{ 14, "usage_own", usage_own },
 	{ 15, "questions", questions },
+	{ 16, "resource_watches", schema_resources },
 };
 
 const struct migration *schema_migrations(size_t *n)

@@ -16,7 +16,7 @@ struct migration {
 };
 
 /* schema_jobs.c */
-extern const char schema_jobs[], schema_watches[];
+extern const char schema_jobs[], schema_watches[], schema_resources[];
 extern const char schema_memory[]; /* the migration of the tables of memory */
 extern const char schema_tombstones[]; /* ... and of what is left of a forgotten row */
 

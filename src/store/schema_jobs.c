@@ -119,3 +119,16 @@ const char schema_watches[] =
 	"\tupdated_at_ms INTEGER NOT NULL\n"
 	") STRICT;\n"
 	"CREATE INDEX watches_chat ON watches (channel, address) WHERE enabled = 1;\n";
+
+const char schema_resources[] = "CREATE TABLE resource_watches (\n"
+				"\tid INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+				"\tchannel TEXT NOT NULL,\n"
+				"\taddress TEXT NOT NULL,\n"
+				"\tsender TEXT NOT NULL DEFAULT '',\n"
+				"\tserver TEXT NOT NULL,\n"
+				"\turi TEXT NOT NULL,\n"
+				"\tinbox_id INTEGER NOT NULL DEFAULT 0,\n"
+				"\ttold_at_ms INTEGER NOT NULL DEFAULT 0,\n"
+				"\tcreated_at_ms INTEGER NOT NULL,\n"
+				"\tUNIQUE (server, uri, channel, address)\n"
+				") STRICT;\n";

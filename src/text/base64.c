@@ -1,5 +1,5 @@
 /*
- * Base64, one way: three bytes become four characters.
+ * Base64: three bytes become four characters, and the other way.
  */
 #include "text/base64.h"
 
@@ -35,4 +35,42 @@ str base64url_of(struct arena *a, str bytes)
 	for (size_t i = 0; i < out.n; i++)
 		p[i] = p[i] == '+' ? '-' : p[i] == '/' ? '_' : p[i];
 	return out;
+}
+
+static int value_of(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	if (c == '+' || c == '-')
+		return 62;
+	return c == '/' || c == '_' ? 63 : -1;
+}
+
+bool base64_read(struct arena *a, str text, str *out)
+{
+	char *bytes = arena_alloc(a, 1, text.n / 4 * 3 + 4);
+	size_t n = 0, digits_n = 0;
+	unsigned v = 0;
+
+	while (text.n && (text.p[text.n - 1] == '=' || text.p[text.n - 1] == '\n' ||
+			  text.p[text.n - 1] == '\r'))
+		text.n--;
+	for (size_t i = 0; i < text.n; i++) {
+		int d = value_of(text.p[i]);
+		if (d < 0 && memchr(" \t\r\n", text.p[i], 4))
+			continue;
+		if (d < 0)
+			return false;
+		v = v << 6 | (unsigned)d;
+		if (++digits_n % 4 != 1)
+			bytes[n++] = (char)(v >> (6 - 2 * ((digits_n - 1) % 4)) & 0xff);
+	}
+	if (digits_n % 4 == 1)
+		return false;
+	*out = (str){ bytes, n };
+	return true;
 }

@@ -10,4 +10,8 @@
 str base64_of(struct arena *a, str bytes);
 str base64url_of(struct arena *a, str bytes);
 
+/* The bytes of a text, in a: of this alphabet or the one for URLs, white space and padding read
+ * over.  False when anything else is in it; *out is set on true only. */
+bool base64_read(struct arena *a, str text, str *out);
+
 #endif

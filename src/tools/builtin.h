@@ -57,6 +57,8 @@ extern const struct tool tool_memory_recall;
 extern const struct tool tool_memory_forget;
 extern const struct tool tool_self_note;
 extern const struct tool tool_tools_enable;
+extern const struct tool tool_mcp_resources;
+extern const struct tool tool_mcp_read_resource;
 
 /* The built-in tools as a source: env is borrowed for its life. */
 void tools_builtin_source(struct tool_source *out, const struct tool_env *env);

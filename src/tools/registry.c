@@ -12,11 +12,11 @@
 #define OBJECT_MAX ((size_t)16 << 20)
 
 static const struct tool *const registry[] = {
-	&tool_read_file,    &tool_write_file,    &tool_edit_file,     &tool_list_dir,
-	&tool_exec,         &tool_cron_schedule, &tool_cron_list,     &tool_cron_cancel,
-	&tool_memory_store, &tool_memory_recall, &tool_memory_forget, &tool_web_fetch,
-	&tool_watch_add,    &tool_watch_list,    &tool_watch_cancel,  &tool_self_note,
-	&tool_tools_enable,
+	&tool_read_file,    &tool_write_file,    &tool_edit_file,         &tool_list_dir,
+	&tool_exec,         &tool_cron_schedule, &tool_cron_list,         &tool_cron_cancel,
+	&tool_memory_store, &tool_memory_recall, &tool_memory_forget,     &tool_web_fetch,
+	&tool_watch_add,    &tool_watch_list,    &tool_watch_cancel,      &tool_self_note,
+	&tool_tools_enable, &tool_mcp_resources, &tool_mcp_read_resource,
 };
 
 static void list(const struct tool_source *self, struct arena *a,

@@ -15,6 +15,7 @@
 #include "store/message.h"
 #include "tools/source.h"
 
+struct mcp_host;
 struct sandbox;
 
 struct tools_opt {
@@ -40,6 +41,8 @@ struct tools_opt {
 	void *own_arg;
 	str own_path; /* of the database: nothing is created at its name or with a suffix */
 	const struct tool_source *mcp; /* NULL none */
+	struct mcp_host *host; /* the servers behind it; NULL none */
+	bool resources; /* of them, for the model */
 	/* Was "always" answered for exactly this?  NULL: never.  *changed: it was for this call,
 	 * but of the tool as it was then. */
 	bool (*granted)(void *arg, str tool, str hash, bool *changed);

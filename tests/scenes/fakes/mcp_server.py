@@ -52,6 +52,9 @@ Tricks (--do), each for itself or together:
     no-ping              does not answer ping
     slow-init=FILE       answers initialize only when FILE exists
     describe=TEXT        what every tool's description ends with
+    resources            has resources: two notes (one long, a page each with page=1), bytes; a template; the tool
+                         touch {uri} changes one, and says so where it is subscribed to
+    prompts              has the prompts greet (name, [style]), review (code) and plain; completes style
 
 The log has one JSON object a line: {"t": monotonic, "dir": "in"|"out"|"event", "raw": text}.
 """
@@ -111,6 +114,18 @@ TOOLS = {
             "f": {"type": ["string", "null"], "format": "uri", "uniqueItems": True}}}),
     "cwd": ("The working directory.", schema()),
 }
+RESOURCES = [
+    ({"uri": "note://one", "name": "one", "title": "The first note", "mimeType": "text/plain"}, {"text": "first"}),
+    ({"uri": "note://long", "name": "long", "description": "A long note"}, {"text": "0123456789" * 4000 + "END"}),
+    ({"uri": "pic://dot", "name": "dot", "mimeType": "image/png", "size": 70}, {"blob": PNG}),
+    ({"uri": "data://json", "name": "json", "mimeType": "application/json"}, {"blob": "eyJuIjozNn0="}),
+]
+PROMPTS = [
+    {"name": "greet", "title": "A greeting", "description": "Greet somebody.", "arguments": [
+        {"name": "name", "description": "whom", "required": True}, {"name": "style", "description": "how"}]},
+    {"name": "review", "description": "Review code.", "arguments": [{"name": "code", "required": True}]},
+    {"name": "plain"},
+]
 ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "idempotentHint": True},
                "count": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}}
 
@@ -129,6 +144,7 @@ class Server:
         self.revision, self.cancelled = "2024-11-05", set()
         self.replies, self.reply_cond, self.next_id, self.open_ids = {}, threading.Condition(), 9000, set()
         self.noisy_done = False
+        self.subscribed, self.touched = set(), {}
 
     # Wire -----------------------------------------------------------------------------------
 
@@ -209,9 +225,15 @@ class Server:
         asked = msg["params"]["protocolVersion"]
         self.revision = self.do.get("answer-revision", self.opts["revision"] or asked)
         self.log("event", "negotiated " + self.revision)
+        caps = {"tools": {"listChanged": True}, "logging": {}}
+        if "resources" in self.do:
+            caps["resources"] = {"subscribe": True, "listChanged": True}
+        if "prompts" in self.do:
+            caps["prompts"] = {"listChanged": True}
+            caps["completions"] = {}
         self.answer(msg, {
             "protocolVersion": self.revision,
-            "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+            "capabilities": caps,
             "serverInfo": {"name": "scripted", "version": "1"}})
 
     def initialized(self):
@@ -387,6 +409,64 @@ class Server:
     def tool_cwd(self, args, msg):
         return text(os.getcwd())
 
+    def tool_touch(self, args, msg):
+        uri = args["text"]
+        self.touched[uri] = self.touched.get(uri, 0) + 1
+        if uri in self.subscribed:
+            self.notify("notifications/resources/updated", {"uri": uri})
+        return text("touched")
+
+    # Resources and prompts --------------------------------------------------------------------
+
+    def page(self, msg, key, items):
+        cursor = (msg.get("params") or {}).get("cursor")
+        size = int(self.do.get("page") or 1000000)
+        start = int(cursor) if cursor else 0
+        result = {key: items[start:start + size]}
+        if start + size < len(items):
+            result["nextCursor"] = str(start + size)
+        self.answer(msg, result)
+
+    def resources(self, msg, what):
+        uri = (msg.get("params") or {}).get("uri")
+        if what == "list":
+            self.page(msg, "resources", [r for r, _ in RESOURCES])
+        elif what == "templates/list":
+            self.page(msg, "resourceTemplates", [{"uriTemplate": "note://{name}", "name": "notes"}])
+        elif what == "subscribe":
+            self.subscribed.add(uri)
+            self.answer(msg, {})
+        elif what == "unsubscribe":
+            self.subscribed.discard(uri)
+            self.answer(msg, {})
+        else:
+            for r, content in RESOURCES:
+                if r["uri"] == uri:
+                    if uri in self.touched:
+                        content = {"text": "touched %d times" % self.touched[uri]}
+                    mime = {"mimeType": r["mimeType"]} if "mimeType" in r else {}
+                    self.answer(msg, {"contents": [dict(uri=uri, **mime, **content)]})
+                    return
+            self.answer(msg, error={"code": -32002, "message": "Resource not found", "data": {"uri": uri}})
+
+    def prompts(self, msg, what):
+        if what == "list":
+            self.page(msg, "prompts", PROMPTS)
+            return
+        p = msg["params"]
+        args = p.get("arguments") or {}
+        says = lambda role, s: {"role": role, "content": {"type": "text", "text": s}}
+        if p["name"] == "greet":
+            self.answer(msg, {"messages": [says("user", "Say hello to %s, %s." % (args["name"], args.get("style", "plainly")))]})
+        elif p["name"] == "review":
+            self.answer(msg, {"description": "A review", "messages": [
+                says("user", "Review this: " + args["code"]), says("assistant", "Which language?"),
+                {"role": "user", "content": {"type": "resource", "resource": {"uri": "note://rules", "text": "Be kind."}}}]})
+        elif p["name"] == "plain":
+            self.answer(msg, {"messages": [says("user", "Just plain.")]})
+        else:
+            self.answer(msg, error={"code": -32602, "message": "Unknown prompt: " + p["name"]})
+
     def tool_late(self, args, msg):
         return text("late tool ran")
 
@@ -418,6 +498,13 @@ class Server:
         elif method == "ping":
             if "no-ping" not in self.do:
                 self.answer(msg, {})
+        elif method.startswith("resources/") and "resources" in self.do:
+            self.resources(msg, method[len("resources/"):])
+        elif method.startswith("prompts/") and "prompts" in self.do:
+            self.prompts(msg, method[len("prompts/"):])
+        elif method == "completion/complete" and "prompts" in self.do:
+            begun = msg["params"]["argument"]["value"]
+            self.answer(msg, {"completion": {"values": [w for w in ("curtly", "warmly", "wildly") if w.startswith(begun)]}})
         elif method == "logging/setLevel":
             self.answer(msg, {})
         elif "id" in msg:

@@ -15,7 +15,11 @@ OFFERED = "2025-11-25"
 STATELESS = "2026-07-28"        # no handshake: every request says in its _meta what the client is
 
 REQUESTS = {"initialize": "InitializeRequest", "ping": "PingRequest", "tools/list": "ListToolsRequest",
-            "tools/call": "CallToolRequest", "logging/setLevel": "SetLevelRequest"}
+            "tools/call": "CallToolRequest", "logging/setLevel": "SetLevelRequest",
+            "resources/list": "ListResourcesRequest", "resources/templates/list": "ListResourceTemplatesRequest",
+            "resources/read": "ReadResourceRequest", "resources/subscribe": "SubscribeRequest",
+            "resources/unsubscribe": "UnsubscribeRequest", "prompts/list": "ListPromptsRequest",
+            "prompts/get": "GetPromptRequest", "completion/complete": "CompleteRequest"}
 NOTES = {"notifications/initialized": "InitializedNotification",
          "notifications/cancelled": "CancelledNotification",
          "notifications/progress": "ProgressNotification",
