@@ -3,6 +3,8 @@
  */
 #include "cli/cli.h"
 
+#include "cli/server_secrets.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -224,13 +226,14 @@ static void hide_value(struct hidden *h, str value)
 
 /* Each as it is, and as it stands inside a JSON string where that differs; beside those that
  * were hidden before.  From one thread at a time. */
-static void hide(const struct config *c)
+static void hide(const struct cli *cli, struct config *c)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	const struct hidden *old = atomic_load(&hidden);
 	size_t old_n = old ? old->n : 0;
 	bool news = !old;
 
+	server_secrets_add(c, &cli->env);
 	for (size_t i = 0; i < c->secrets_n; i++)
 		news = news || !hides(old, c->secrets[i]);
 	if (!news)
@@ -331,7 +334,7 @@ int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out)
 	}
 	if (rc < 0)
 		return cli_fail("%s", e.msg);
-	hide(c);
+	hide(cli, c);
 	if (open_log(cli, c, quiet) != EXIT_OK) {
 		config_free(c);
 		return EXIT_FAILED;
@@ -352,7 +355,7 @@ int cli_inspect(struct cli *cli, unsigned need, struct config **out,
 	opt.inspect = true;
 	if ((rc = config_load(out, &opt, &cli->env, cli->a, problems, e)) < 0)
 		return rc;
-	hide(*out);
+	hide(cli, *out);
 	if (cli->log_level)
 		log.level = level_of((*out)->log.level);
 	return log_open(&log, e);
@@ -373,7 +376,7 @@ int cli_reload(struct cli *cli, const struct config *running, struct config **ou
 		return rc;
 	now.a = &a;
 	config_keep(*out, running);
-	hide(*out);
+	hide(cli, *out);
 	if (open_log(&now, *out, false) == EXIT_OK)
 		return OK;
 	config_free(*out);

@@ -70,6 +70,7 @@ int mcp_auth_new(struct mcp_auth **out, const struct mcp_auth_opt *opt, struct e
 	mcp_auth_cfg_copy(&a, &o->cfg, &opt->server->auth);
 	o->client_secret = variable(&a, opt->env, o->cfg.client_secret_env);
 	o->assertion = variable(&a, opt->env, o->cfg.assertion_env);
+	o->key = variable(&a, opt->env, o->cfg.key_env);
 	au->token = variable(&a, opt->env, o->cfg.bearer_env);
 	fill_http(au, &a, &opt->server->http, h);
 	au->path = oauth_store_path(&a, arena_cat(&a, opt->config->store.data_dir, S("/auth")),
@@ -291,6 +292,7 @@ static int challenge_fixed(struct mcp_auth *au, int status, str used, struct are
 /* Keep what it asks for.  Under the lock. */
 static void want(struct work *w, const struct oauth_challenge *ch, struct arena *a)
 {
+	w->s.wanted = 1;
 	w->s.wanted_metadata = ch->metadata;
 	w->s.wanted_scope = ch->scope;
 	w->s.wanted_proof = ch->dpop && !ch->bearer;
@@ -417,7 +419,7 @@ static int begin(struct mcp_auth *au, bool device, struct arena *a, struct mcp_a
 			       "manifest says");
 	if ((rc = work_begin(&w, au, a, c, e)) < 0)
 		return rc;
-	if (!w.s.wanted_metadata.n && !w.s.wanted_scope.n && (rc = hello(&w, a, c, e)) < 0)
+	if (!w.s.wanted && (rc = hello(&w, a, c, e)) < 0)
 		return rc;
 	rc = device ? oauth_device_begin(&w.o, &w.s, a, &d, c, e)
 		    : oauth_begin(&w.o, &w.s, a, &out->link, c, e);
@@ -505,6 +507,7 @@ void mcp_auth_status(const struct mcp_auth *au, struct arena *a, struct mcp_auth
 	out->renewable = s.refresh.n > 0;
 	out->token = s.refresh.n || (s.access.n && (!s.until_ms || s.until_ms > now));
 	out->pending = s.pending_until_ms > now;
+	out->wanted = s.wanted;
 	out->until_ms = s.access.n ? s.until_ms : 0;
 	out->issuer = s.issuer;
 	out->scope = s.scope;

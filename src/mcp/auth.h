@@ -80,6 +80,7 @@ struct mcp_auth_status {
 	const char *kind; /* bearer, code, client_credentials, assertion */
 	bool token; /* there is one, valid as far as is known or renewable */
 	bool renewable, pending; /* a sign-in is under way */
+	bool wanted; /* the server asked for one */
 	int64_t until_ms; /* wall; 0 not known */
 	str issuer, scope;
 };

@@ -25,6 +25,7 @@ static const struct key {
 	{ "client_id", TEXT, offsetof(struct mcp_auth_cfg, client_id) },
 	{ "client_secret_env", VARIABLE, offsetof(struct mcp_auth_cfg, client_secret_env) },
 	{ "client_secret_file", PATH, offsetof(struct mcp_auth_cfg, client_secret_file) },
+	{ "key_env", VARIABLE, offsetof(struct mcp_auth_cfg, key_env) },
 	{ "key_file", PATH, offsetof(struct mcp_auth_cfg, key_file) },
 	{ "client_metadata", URL, offsetof(struct mcp_auth_cfg, client_metadata) },
 	{ "redirect_uri", URL, offsetof(struct mcp_auth_cfg, redirect_uri) },
@@ -106,7 +107,8 @@ static int check(const struct mcp_auth_cfg *cfg, struct err *e)
 
 	if ((cfg->bearer_env.n && cfg->bearer_file.n) ||
 	    (cfg->client_secret_env.n && cfg->client_secret_file.n) ||
-	    (cfg->assertion_env.n && cfg->assertion_file.n))
+	    (cfg->assertion_env.n && cfg->assertion_file.n) ||
+	    (cfg->key_env.n && cfg->key_file.n))
 		return err_set(e, E_INVAL,
 			       "\"auth\" has a secret both in a variable and in a file; one of "
 			       "them");

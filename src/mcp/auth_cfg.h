@@ -18,7 +18,7 @@ struct mcp_auth_cfg {
 	str issuer; /* the only authorization server that is taken; "": the one it names */
 	str client_id; /* registered there by the owner; "": by a document, else by itself */
 	str client_secret_env, client_secret_file;
-	str key_file; /* PEM: the client proves itself with it (private_key_jwt) */
+	str key_env, key_file; /* PEM: the client proves itself with it (private_key_jwt) */
 	str client_metadata; /* URL of a client metadata document */
 	str redirect_uri; /* "": one on loopback where nobody listens */
 	str scopes; /* with blanks between; "": what the server says it needs */

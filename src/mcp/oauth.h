@@ -21,7 +21,7 @@ struct oauth {
 	str url; /* as it stands there */
 	struct url server;
 	struct mcp_auth_cfg cfg;
-	str client_secret, assertion; /* from their variables, "" none */
+	str client_secret, assertion, key; /* from their variables, "" none */
 	bool proxied; /* requests go through one */
 	struct http_pool *pool; /* during one operation */
 	bool open; /* it answered a request without a token */

@@ -29,7 +29,7 @@ static bool offered(const struct json *list, const char *word)
 /* How a client that has a secret, or a key, proves who it is. */
 static str method(const struct oauth *o, const struct oauth_meta *m, bool secret)
 {
-	if (o->cfg.key_file.n)
+	if (o->cfg.key_file.n || o->cfg.key_env.n)
 		return S("private_key_jwt");
 	if (!secret)
 		return S("none");
@@ -179,11 +179,12 @@ static int assertion(struct oauth *o, const struct oauth_state *s, struct buf *b
 	struct buf claims = buf_in(a, BODY_MAX);
 	char id[ID_LONG_LEN + 1];
 	int64_t now = clock_now_ms() / 1000;
-	str pem, jwt;
-	int rc = file_read(&pem, a, o->cfg.key_file.p, KEY_MAX, e);
+	str pem = o->key, jwt;
+	int rc = o->cfg.key_file.n ? file_read(&pem, a, o->cfg.key_file.p, KEY_MAX, e) : OK;
 
 	if (rc < 0 || (rc = sign_key_read(&k, pem, e)) < 0)
-		return err_wrap(e, E_DENIED, "auth.key_file");
+		return err_wrap(e, E_DENIED,
+				o->cfg.key_file.n ? "auth.key_file" : "auth.key_env");
 	id_long(id);
 	buf_addc(&claims, '{');
 	buf_json_member(&claims, "iss", s->client_id);

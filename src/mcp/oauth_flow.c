@@ -29,6 +29,7 @@ static void settle(struct oauth_state *s)
 {
 	clear(s);
 	s->wanted_scope = s->wanted_metadata = S("");
+	s->wanted = 0;
 }
 
 /* All that both ways need: who lets in, who we are, which key, which scopes. */
@@ -230,6 +231,7 @@ int oauth_device_poll(struct oauth *o, struct oauth_state *s, struct arena *a,
 	}
 	query_add(&b, "grant_type", S(GRANT_DEVICE));
 	query_add(&b, "device_code", s->pending_device);
+	query_add(&b, "resource", s->resource);
 	rc = oauth_token(o, s, buf_str(&b), s->pending_scope, &slower, a, c, e);
 	if (slower)
 		s->pending_pause_ms += 1000 * PAUSE_S;

@@ -117,6 +117,7 @@ int oauth_grant(struct oauth *o, struct oauth_state *s, struct arena *a, const s
 	    (rc = oauth_token(o, s, buf_str(&b), scope, NULL, a, c, e)) < 0)
 		return rc;
 	s->wanted_scope = s->wanted_metadata = S("");
+	s->wanted = 0;
 	return OK;
 }
 

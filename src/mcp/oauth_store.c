@@ -15,6 +15,7 @@
 
 #define STATE_MAX ((size_t)1 << 20)
 #define LOCK_MS 10000
+#define FILES_MAX 4096
 #define LOCK_PAUSE_MS 20
 #define NAME_SHOWN 40
 #define HASH_SHOWN 16
@@ -48,6 +49,7 @@ static const struct member {
 	MEMBER(nonce, false),
 	MEMBER(wanted_scope, false),
 	MEMBER(wanted_metadata, false),
+	MEMBER(wanted, true),
 	MEMBER(wanted_proof, true),
 	MEMBER(pending_state, false),
 	MEMBER(pending_verifier, false),
@@ -97,11 +99,7 @@ int oauth_store_write(const struct oauth_state *s, str path, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct buf b = buf_in(&a, STATE_MAX);
-	str dir = path;
-	int rc;
 
-	while (dir.n && dir.p[dir.n - 1] != '/')
-		dir.n--;
 	buf_addc(&b, '{');
 	for (size_t i = 0; i < COUNT(members); i++) {
 		const void *field = (const char *)s + members[i].offset;
@@ -121,8 +119,6 @@ int oauth_store_write(const struct oauth_state *s, str path, struct err *e)
 
 	if (file_read(&was, &a, path.p, STATE_MAX, NULL) == OK && str_eq(was, now))
 		return OK;
-	if ((rc = dir_make(arena_cstr(&a, dir), 0700, e)) < 0)
-		return rc;
 	return file_write_atomic(path.p, now, 0600, e);
 }
 
@@ -133,17 +129,38 @@ int oauth_store_remove(str path, struct err *e)
 	return OK;
 }
 
+static str folder(struct arena *a, str path, str *name)
+{
+	str dir = path;
+
+	while (dir.n && dir.p[dir.n - 1] != '/')
+		dir.n--;
+	*name = str_sub(path, dir.n, path.n);
+	return arena_dup(a, dir);
+}
+
+/* Whoever died between the new file and its name left a token behind.  Under the lock. */
+static void sweep(str path, struct arena *a)
+{
+	str name, dir = folder(a, path, &name), *names;
+	size_t n = 0;
+
+	if (dir_list(&names, &n, a, dir.p, FILES_MAX, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (str_starts(names[i], name) && str_ends(names[i], S(".tmp")))
+			(void)unlink(arena_cat(a, dir, names[i]).p);
+}
+
 int oauth_store_lock(int *fd, str path, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	const char *lock = arena_fmt(&a, "%.*s.lock", STRF(path)).p;
 	int64_t until = clock_mono_ms() + LOCK_MS;
-	str dir = path;
-	int rc;
+	str name, dir = folder(&a, path, &name);
+	int rc = dir_make(dir.p, 0700, e);
 
-	while (dir.n && dir.p[dir.n - 1] != '/')
-		dir.n--;
-	if ((rc = dir_make(arena_cstr(&a, dir), 0700, e)) < 0)
+	if (rc < 0)
 		return rc;
 	while ((rc = lock_take(fd, lock, e)) == E_BUSY && clock_mono_ms() < until) {
 		int waited = wait_ms(LOCK_PAUSE_MS, c, e);
@@ -151,5 +168,7 @@ int oauth_store_lock(int *fd, str path, const struct cancel *c, struct err *e)
 		if (waited < 0)
 			return waited;
 	}
+	if (rc == OK)
+		sweep(path, &a);
 	return rc;
 }

@@ -24,7 +24,8 @@ struct oauth_state { /* texts "" and numbers 0 when absent */
 	str key, nonce; /* it is bound to this key (PEM); the server wants this nonce */
 	/* What the last refusal asked for. */
 	str wanted_scope, wanted_metadata;
-	int64_t wanted_proof; /* a token bound to a key */
+	int64_t wanted; /* a person has to sign in */
+	int64_t wanted_proof; /* with a token bound to a key */
 	/* A sign-in that a person is at. */
 	str pending_state, pending_verifier, pending_scope, pending_device;
 	int64_t pending_until_ms, pending_iss; /* the answer has to name its issuer */
@@ -36,12 +37,14 @@ str oauth_store_path(struct arena *a, str dir, str name, str url);
 
 /* A missing or broken file, or one of another URL, is an empty state. */
 void oauth_store_read(struct oauth_state *out, struct arena *a, str path, str url);
+/* Under the lock. */
 int oauth_store_write(const struct oauth_state *s, str path, struct err *e) MUSTUSE;
 
 /* Forget all.  OK also when there was nothing. */
 int oauth_store_remove(str path, struct err *e) MUSTUSE;
 
-/* Wait for the lock of the file; closing *fd gives it back.  E_BUSY after ten seconds. */
+/* Wait for the lock of the file; closing *fd gives it back.  What a writer that died left half-way is
+ * removed then.  E_BUSY after ten seconds. */
 int oauth_store_lock(int *fd, str path, const struct cancel *c, struct err *e) MUSTUSE;
 
 #endif

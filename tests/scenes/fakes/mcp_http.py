@@ -57,7 +57,7 @@ class Far:
         self.board, self.gate, self.requests = Board(), Gate(), []
         self.sessions, self.begun, self.calls, self.tools = set(), 0, [], [TOOL]
         self.streams, self.replies, self.once, self.closing = [], {}, set(), threading.Event()
-        self.pending = {}
+        self.pending, self.guard = {}, None    # guard(turn): did it answer the request itself?
         far = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -142,6 +142,8 @@ class Turn:
     # Refusals -------------------------------------------------------------------------------
 
     def refused(self):
+        if self.far.guard and self.far.guard(self):
+            return True
         needs = (self.do.get("needs") or ":").split(":", 1)
         if needs[0] and self.h.headers.get(needs[0]) != needs[1]:
             self.json({"error": {"message": "no entry"}}, 403)

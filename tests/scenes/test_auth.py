@@ -1,0 +1,378 @@
+"""Signing in to servers behind a URL: pasted, renewed, refused, and never shown to anybody else."""
+
+import json
+import os
+import re
+import signal
+import stat
+import struct
+
+import pytest
+
+from fakes.auth_server import AuthServer
+from fakes.mcp_http import Far
+from fakes.model import call
+
+LINK = re.compile(r"^http://127\.0\.0\.1:\d+/authorize\S+$", re.M)
+ASKED = "server far: %s; sign in with: gantry auth far"
+
+
+@pytest.fixture
+def auth(gantry, mcp):
+    """auth("rotate", ...) starts an authorization server and the server "far" behind it; at the end
+    nothing of its secrets may stand anywhere but in the one file that is for them."""
+    open_ones = []
+
+    def start(*tricks, name="far", server=(), **keys):
+        a, far = AuthServer(*tricks).start(), Far(*server)
+        far.guard = a.guard(far)
+        a.far = far
+        open_ones.extend([a, far])
+        mcp.servers.append({"name": name, "url": far.url, **keys})
+        mcp.write()
+        return a
+    yield start
+    for x in open_ones:
+        x.close()
+    for a in open_ones[::2]:
+        assert not a.violations, a.violations
+        for s in a.secrets:
+            for p in gantry.procs:
+                assert s.encode() not in bytes(p.out.data) + bytes(p.err.data), (s, p.name)
+            for f in gantry.data.rglob("*"):
+                if f.is_file() and s.encode() in f.read_bytes():
+                    assert f.parent.name == "auth" and f.suffix == ".json", (s, f)
+                    assert stat.S_IMODE(f.stat().st_mode) == 0o600
+                    assert stat.S_IMODE(f.parent.stat().st_mode) == 0o700
+
+
+def sign_in(gantry, a, change=lambda address: address, code=0, **kw):
+    """gantry auth far, and what comes of the address that a browser ends at."""
+    p = gantry.start("auth", "far", **kw)
+    p.out.wait(r"Paste that address here")
+    p.send(change(a.browse(LINK.search(p.out.text)[0])))
+    p.wait(20, code)
+    return p
+
+
+def use(gantry, code=0, **kw):
+    return gantry.run("tools", "call", "far__echo", json.dumps({"text": "hi"}), code=code, **kw)
+
+
+def state_of(gantry):
+    files = list((gantry.data / "auth").glob("far-*.json"))
+    assert len(files) <= 1
+    return json.loads(files[0].read_text()) if files else {}
+
+
+def test_a_pasted_address_signs_in_and_the_server_is_used(gantry, auth):
+    a = auth("iss", "scope=read,write")
+    r = gantry.run("tools", "list", code=1)
+    assert ASKED % "it wants to know who you are" in r.err
+    p = sign_in(gantry, a)
+    assert "signed in to far" in p.out.text
+    assert use(gantry).out == "hi\n"
+    asked = a.of("/authorize")[0]
+    assert asked["scope"] == "read write" and asked["resource"] == a.far.url
+    assert "read write" in gantry.run("auth", "--status").out
+    row, = json.loads(gantry.run("auth", "far", "--status", "--json").out)
+    assert (row["state"], row["kind"], row["issuer"], row["renewable"]) == ("signed in", "code", a.url, True)
+
+
+def test_nobody_has_to_be_refused_first(gantry, auth):
+    a = auth()
+    sign_in(gantry, a)
+    assert use(gantry).out == "hi\n"
+
+
+def test_a_code_alone_may_be_pasted_where_the_answer_names_nobody(gantry, auth):
+    a = auth()
+    sign_in(gantry, a, lambda address: re.search(r"code=([^&]+)", address)[1])
+    assert use(gantry).out == "hi\n"
+
+
+WRONG = {
+    "state": ([], lambda x: re.sub(r"state=\w+", "state=" + "0" * 32, x), "belongs to another sign-in"),
+    "issuer": (["iss=https://evil.example"], lambda x: x, "another authorization server"),
+    "no issuer": (["iss"], lambda x: re.sub(r"&iss=[^&]+", "", x), "who sent that cannot be told"),
+    "bare code": (["iss"], lambda x: re.search(r"code=([^&]+)", x)[1], "who sent that cannot be told"),
+    "elsewhere": ([], lambda x: x.replace("127.0.0.1:33418", "evil.example"), "not the address you were sent to"),
+    "refused": (["deny"], lambda x: x, "refused: access_denied"),
+    "nothing": ([], lambda x: "", "there is no code in that"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_address_is_refused_before_anything_is_sent(gantry, auth, name):
+    tricks, change, said = WRONG[name]
+    a = auth(*tricks)
+    p = sign_in(gantry, a, change, code=1)
+    line, = [x for x in p.err.text.splitlines() if "gantry:" in x]
+    assert said in line and "IGNORE" not in line
+    assert not a.of("/token") and "access" not in state_of(gantry)
+
+
+def test_the_link_can_be_taken_again_after_a_wrong_paste(gantry, auth):
+    a = auth()
+    sign_in(gantry, a, lambda x: re.sub(r"state=\w+", "state=0", x), code=1)
+    sign_in(gantry, a)
+    assert use(gantry).out == "hi\n"
+    assert len(a.clients) == 1      # registered once
+
+
+def test_a_code_that_was_used_up_needs_a_new_sign_in(gantry, auth):
+    a = auth()
+    p = sign_in(gantry, a, lambda x: (a.codes.clear(), x)[1], code=1)
+    assert "invalid_grant" in p.err.text and "IGNORE" not in p.err.text
+    assert "pending_state" not in state_of(gantry)
+
+
+HOSTILE = {
+    "resource": (["resource=https://evil.example/mcp"], "another resource"),
+    "issuer": (["issuer=https://evil.example"], "another one"),
+    "token endpoint": (["endpoint=http://evil.example/token"], "token_endpoint is not https"),
+    "file": (["endpoint=file:///etc/passwd"], "token_endpoint"),
+    "redirect": (["redirect"], "authorization server metadata"),
+    "huge": (["big"], "answer over"),
+    "no PKCE": (["no-pkce"], "PKCE"),
+    "nobody registered": (["no-register"], "auth.client_id"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_metadata_that_cannot_be_trusted_ask_nobody_to_sign_in(gantry, auth, name):
+    tricks, said = HOSTILE[name]
+    a = auth(*tricks)
+    r = gantry.run("auth", "far", code=1)
+    assert r.out == "" and said in r.err and r.err.count("\n") == 1
+    assert not a.of("/authorize") and not a.of("/token") and not a.of("/elsewhere")
+
+
+def test_more_rights_are_asked_for_beside_those_that_are_there(gantry, auth):
+    a = auth("scope=read", "step-up=echo:write")
+    sign_in(gantry, a)
+    assert ASKED % "it wants more rights than were granted" in use(gantry, code=1).out
+    sign_in(gantry, a)
+    assert a.of("/authorize")[-1]["scope"] == "read write"
+    assert use(gantry).out == "hi\n"
+
+
+# Renewal ------------------------------------------------------------------------------------
+
+
+class Clock:
+    """The clock of the test build, which a scene moves."""
+
+    def __init__(self, gantry):
+        self.path = gantry.dir / "clock"
+        self.path.write_bytes(struct.pack("=q", 0))
+        self.env = {"seam": True, "GANTRY_CLOCK": str(self.path)}
+
+    def step(self, seconds):
+        ms, = struct.unpack("=q", self.path.read_bytes())
+        with open(self.path, "r+b") as f:
+            f.write(struct.pack("=q", ms + seconds * 1000))
+
+
+def test_a_token_is_renewed_before_it_ends_and_a_new_refresh_token_takes_over(gantry, auth):
+    a, clock = auth("expires=3600", "rotate"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    for n in range(3):
+        assert use(gantry, **clock.env).out == "hi\n"
+        assert len(a.tokens) == n + 1
+        clock.step(3580)
+    assert [f["grant_type"] for f in a.of("/token")] == ["authorization_code"] + ["refresh_token"] * 2
+
+
+def test_many_calls_at_once_renew_once(gantry, model, auth):
+    a, clock = auth("expires=3600", "rotate"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    model.reply(calls=[call("far__echo", text=str(i)) for i in range(6)])
+    model.reply("done")
+    d = gantry.daemon(**clock.env)
+    a.far.wait(lambda: "tools/list" in a.far.methods(), "the list")
+    clock.step(3590)
+    d.send("go")
+    d.out.wait("done")
+    d.finish()
+    assert model.last.results == [str(i) for i in range(6)]
+    assert len(a.tokens) == 2
+
+
+def test_a_token_that_is_dead_early_is_renewed_when_the_server_says_so(gantry, auth):
+    a, clock = auth("rotate"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    clock.step(60)
+    a.dead |= set(a.tokens)
+    assert use(gantry, **clock.env).out == "hi\n"
+    assert len(a.tokens) == 2
+
+
+def test_a_refresh_that_is_refused_asks_in_one_line_and_a_new_sign_in_helps(gantry, auth):
+    a, clock = auth("expires=60", "refuse-refresh"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    clock.step(120)
+    r = use(gantry, code=1, **clock.env)
+    assert ASKED % "the sign-in has ended" in r.err and "IGNORE" not in r.err
+    refused = len(a.of("/token"))
+    use(gantry, code=1, **clock.env)
+    assert len(a.of("/token")) == refused       # it is not tried again and again
+    sign_in(gantry, a, **clock.env)
+    assert use(gantry, **clock.env).out == "hi\n"
+
+
+def test_an_authorization_server_that_is_away_does_not_end_the_sign_in(gantry, auth):
+    a, clock = auth("expires=60", "fail-refresh"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    clock.step(120)
+    assert "status 503" in use(gantry, code=1, **clock.env).err
+    del a.do["fail-refresh"]
+    assert use(gantry, **clock.env).out == "hi\n"
+
+
+# By device ----------------------------------------------------------------------------------
+
+
+def test_a_code_is_typed_on_another_device(gantry, auth):
+    a = auth("pending=3", "slow", "scope=read")
+    clock = Clock(gantry)
+    p = gantry.start("auth", "far", "--device", **clock.env)
+    p.out.wait(r"Open http://127\.0\.0\.1:\d+/type on any device, and type the code WDJB-MJHT")
+    while a.polls < 4:
+        n = a.polls
+        clock.step(10)
+        a.board.wait(lambda: a.polls > n, "another poll")
+    p.wait(20, 0)
+    assert a.of("/device")[0]["resource"] == a.far.url
+    assert use(gantry).out == "hi\n"
+
+
+# Whose it is --------------------------------------------------------------------------------
+
+
+def test_the_token_of_one_server_is_never_sent_to_another(gantry, auth):
+    a = auth()
+    b = auth(name="other")
+    sign_in(gantry, a)
+    gantry.run("tools", "list", code=1)         # the other one wants a sign-in of its own
+    assert any(s in (r.headers.get("Authorization") or "") for r in a.far.requests for s in a.secrets)
+    for r in b.far.requests:
+        assert r.headers.get("Authorization") is None
+    assert all(s not in json.dumps(b.requests) for s in a.secrets)
+
+
+def test_an_entry_with_another_url_has_no_part_in_the_token(gantry, auth, mcp):
+    a = auth()
+    sign_in(gantry, a)
+    b = Far()
+    try:
+        mcp.servers[0]["url"] = b.url
+        mcp.write()
+        assert use(gantry).out == "hi\n"
+        assert all(r.headers.get("Authorization") is None for r in b.requests)
+    finally:
+        b.close()
+
+
+def test_forgetting_leaves_nothing(gantry, auth):
+    a = auth()
+    sign_in(gantry, a)
+    assert "forgot" in gantry.run("auth", "far", "--remove").out
+    assert state_of(gantry) == {}
+    assert ASKED % "it wants to know who you are" in use(gantry, code=1).err
+    gantry.run("auth", "far", "--remove")       # twice is fine
+
+
+def test_a_bearer_token_is_hidden_from_every_other_server(gantry, model, auth, mcp):
+    secret = "Zq9vPlainBearer0123456789"
+    a = auth(auth={"bearer_env": "FAR_TOKEN"})
+    a.tokens[secret] = set()
+    gantry.secrets.add(secret)
+    mcp.add("near", tools=["env"], inherit_env=True)
+    model.reply(calls=[call("near__env"), call("far__echo", text="hi")])
+    model.reply("done")
+    gantry.talk("go", FAR_TOKEN=secret)
+    assert model.last.results[1] == "hi"
+    assert secret not in model.last.results[0] and "PATH" in model.last.results[0]
+    assert "nobody signs in" in gantry.run("auth", "far", code=1, FAR_TOKEN=secret).err
+
+
+def test_a_bearer_token_from_a_file_may_be_exchanged(gantry, auth):
+    path = gantry.dir / "token"
+    a = auth(auth={"bearer_file": str(path)})
+    a.tokens["first-token"], a.tokens["second-token"] = set(), set()
+    path.write_text("first-token\n")
+    assert use(gantry).out == "hi\n"
+    a.dead.add("first-token")
+    assert "does not take the token in " + str(path) in use(gantry, code=1).err
+    path.write_text("second-token\n")
+    assert use(gantry).out == "hi\n"
+
+
+# Death --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["kill:rename:2", "kill:fsync:3"])
+def test_death_between_token_and_file_leaves_a_whole_file_and_a_new_sign_in_works(gantry, auth, fault):
+    a = auth()
+    p = gantry.start("auth", "far", seam=True, GANTRY_FAULT=fault)
+    p.out.wait(r"Paste that address here")
+    p.expect_signal = signal.SIGKILL
+    p.send(a.browse(LINK.search(p.out.text)[0]))
+    p.wait(20, None)
+    assert p.popen.returncode == -signal.SIGKILL and a.of("/token")
+    assert "access" not in state_of(gantry)     # read as JSON: whole
+    assert ASKED % "it wants to know who you are" in use(gantry, code=1).err
+    sign_in(gantry, a)
+    assert use(gantry).out == "hi\n"
+    assert not [f for f in os.listdir(gantry.data / "auth") if not f.endswith((".json", ".lock"))]
+
+
+# In the chat --------------------------------------------------------------------------------
+
+
+def test_in_a_chat_the_address_is_sent_as_a_message_that_nobody_keeps(gantry, model, auth):
+    a = auth("scope=read")
+    d = gantry.daemon()
+    d.send("/auth")
+    d.out.wait("far: not signed in")
+    d.send("/auth far")
+    d.out.wait(r"Send me that address, whole")
+    d.send(a.browse(LINK.search(d.out.text)[0]))
+    d.out.wait("Signed in to far")
+    d.send("/auth")
+    d.out.wait("far: signed in, for read")
+    d.send("/auth far remove")
+    d.out.wait("Forgot how to sign in to far")
+    d.send("/auth nowhere")
+    d.out.wait('there is no tool server "nowhere"')
+    d.finish()
+    assert not model.requests                   # the model saw none of it
+
+
+def test_a_late_address_is_refused_and_still_kept_from_the_model(gantry, model, auth):
+    a, clock = auth(), Clock(gantry)
+    d = gantry.daemon(**clock.env)
+    d.send("/auth far")
+    d.out.wait(r"Send me that address, whole")
+    address = a.browse(LINK.search(d.out.text)[0])
+    clock.step(3600)
+    d.send(address)
+    d.out.wait("no sign-in is under way")
+    d.finish()
+    assert not model.requests and not a.of("/token")
+
+
+def test_the_history_of_the_chat_keeps_no_code(gantry, model, auth):
+    a = auth()
+    t = gantry.terminal()
+    t.see("> ")
+    t.keys("/auth far\r")
+    t.see("Send me that address, whole")
+    t.keys("/auth far wrong-code-0123456789\r")
+    t.see("That did not work")
+    t.keys("/quit\r")
+    t.wait(20, 0)
+    history = (gantry.data / "chat_history").read_text()
+    assert "/auth far\n" in history and "wrong-code" not in history
+    assert a.of("/token")
