@@ -33,7 +33,7 @@ memory: {enabled: true}
 cron: {enabled: true, tick_seconds: 1}
 gateway: {grace: 2s}
 """
-TOOLS = "tools: {exec: {enabled: true, allow: ['^echo [0-9a-z.]+ >> done$']}}"
+TOOLS = "tools: {exec: {enabled: true, allow: ['^echo [0-9a-z.]+ >> done && sleep 0.2$']}}"
 
 # What the other sides do wrong, as the fakes say it.
 TELEGRAM_FAULTS = [
@@ -70,7 +70,7 @@ def first_round(n, kind):
     if kind == "ask":
         return [call("ask__count", label=n + ".q"), call("srv__count", label=n + ".a")]
     if kind == "exec":
-        return [call("exec", command="echo %s.e >> done" % n)]
+        return [call("exec", command="echo %s.e >> done && sleep 0.2" % n)]
     if kind == "memory":
         return [call("memory_store", kind="fact", subject="s" + n, content="fact %s." % n), call("memory_recall", query="s" + n)]
     if kind == "later":
@@ -149,8 +149,8 @@ class World:
     def _configure(self):
         g, rng = self.g, self.rng
         self.stream = rng.choice(["true", "false"])
-        self.mcp.add("srv", *rng.choice(SERVER_TRICKS), tools=["count", "echo", "die", "hang"], timeout="2s")
-        self.mcp.add("ask", tools=["count"])
+        self.mcp.add("srv", "linger=0.2", *rng.choice(SERVER_TRICKS), tools=["count", "echo", "die", "hang"], timeout="2s")
+        self.mcp.add("ask", "linger=0.1", tools=["count"])
         self.bot.configure(CONFIG % dict(persona=g.persona, work=self.work, stream=self.stream,
                                          trace=rng.choice(["off", "compact", "full"])),
                            telegram='allow_from: [111]\ngroups: {"*": {require_mention: false}}', agent=False)

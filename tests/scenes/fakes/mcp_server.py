@@ -50,6 +50,7 @@ Tricks (--do), each for itself or together:
     grandchild           starts a sleeping child in the group
     grandchild-setsid    starts a sleeping child in a session of its own, that ignores SIGTERM and holds stdout
     no-ping              does not answer ping
+    linger=SECONDS       count has had its effect so long before it answers
     slow-init=FILE       answers initialize only when FILE exists
     describe=TEXT        what every tool's description ends with
     resources            has resources: two notes (one long, a page each with page=1), bytes; a template; the tool
@@ -301,7 +302,9 @@ class Server:
         os.fsync(fd)
         os.close(fd)
         with open(self.opts["ledger"], encoding="utf-8") as f:
-            return text("%d in the ledger, last %s" % (len(f.readlines()), args["label"]))
+            said = "%d in the ledger, last %s" % (len(f.readlines()), args["label"])
+        threading.Event().wait(float(self.do.get("linger", 0)))
+        return text(said)
 
     def tool_slow(self, args, msg):
         wait_file(args["gate"], lambda: msg["id"] in self.cancelled)
