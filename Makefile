@@ -299,7 +299,7 @@ fuzz:
 endif
 
 chaos: deps-dev build ## everything on and everything that can go wrong, by seed (SEED=1 RUNS=300)
-	@python3 tests/chaos/chaos.py --seed $(or $(SEED),1) --runs $(or $(RUNS),300) $(CHAOS_ARGS)
+	@/usr/bin/python3 tests/chaos/chaos.py --seed $(or $(SEED),1) --runs $(or $(RUNS),300) $(CHAOS_ARGS)
 
 model: deps-model ## every order of the journal's steps, with deaths in between, searched by spin
 	@scripts/model
