@@ -55,8 +55,9 @@ CALLS = [
     ("memory", "delete_entities", {"entityNames": ["Engine"]}, "."),
     ("sequential-thinking", "sequentialthinking", THOUGHT, "thoughtNumber"),
 ]
-# Listed only when the client can do more than ours says it can, or not callable by plain tools/call.
-ELSEWHERE = {"everything": {"get-roots-list", "simulate-research-query"}}
+# Those that need a person on the other end are in test_mcp_everything.py.
+ELSEWHERE = {"everything": {"get-roots-list", "simulate-research-query", "trigger-elicitation-request",
+                            "trigger-url-elicitation", "trigger-sampling-request"}}
 SERVERS = ["everything", "filesystem", "memory", "sequential-thinking"]
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6364f8cf"
                     "500f0003860180 5a347d6b0000000049454e44ae426082".replace(" ", ""))

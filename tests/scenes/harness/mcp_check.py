@@ -101,7 +101,8 @@ def _answered(msg, where, state, bad):
         state["revision"] = result["protocolVersion"]
         if state["revision"] not in REVISIONS:
             state["revision"] = OFFERED
-    if state["revision"] != STATELESS:
+    # A slow one that was asked to begin in both ways may answer in either.
+    if state["revision"] != STATELESS or state["sent_init"]:
         return
     name = STATELESS_RESULTS.get(asked)
     if asked == "tools/call" and result.get("resultType") != "task":

@@ -1,0 +1,113 @@
+"""All that server-everything can do, with a person on the other end, in a Telegram chat."""
+
+import json
+
+import pytest
+
+from fakes.model import call
+
+
+@pytest.fixture
+def everything(bot, gantry, model, mcp, rig):
+    """everything(settings): the daemon with the server in its manifest; keys go there."""
+    def start(keys=None, **settings):
+        mcp.command("everything", rig.node, [rig.server("everything")], tee=True, timeout=60, **(keys or {}))
+        # The trace of tools is shown, as a person has it who did not switch it off.
+        return bot.run(**{"TOOL_TRACE": "compact", "STREAM_REPLIES": "true", **settings})
+    return start
+
+
+def scripted(model, tool, said="over", **arguments):
+    """The next turn calls this tool once, and then answers."""
+    model.reply(calls=[call(tool, **arguments)])
+    model.reply(said)
+
+
+def result(model):
+    return [m["content"] for m in model.last.messages if m["role"] == "tool"][-1]
+
+
+def test_a_form_is_filled_in_by_the_person_field_by_field(bot, model, everything):
+    everything()
+    scripted(model, "everything__trigger-elicitation-request")
+    bot.say("ask me")
+    asked = bot.wait_text("The tool server everything asks")
+    assert "Please provide inputs" in asked.text and "Your full, legal name" in asked.text
+    bot.say("Ada Lovelace")
+    bot.press(bot.wait_text(r"\(2 of 13"), "Yes")
+    for n in range(3, 14):
+        field = bot.wait_text(r"\(%d of 13" % n)
+        choices = [text for text, _ in field.buttons]
+        bot.press(field, next(t for word in ("Default", "Skip", "Done") for t in choices if t.startswith(word)))
+    bot.wait_text("^over$")
+    text = result(model)
+    for words in ("Ada Lovelace", "Agreed to terms: true", "It was a dark and stormy night.", "Monica"):
+        assert words in text, text
+
+
+@pytest.mark.parametrize("button, words", [("Decline", "declined"), ("Cancel", "cancelled")])
+def test_a_form_is_refused(bot, model, everything, button, words):
+    everything()
+    scripted(model, "everything__trigger-elicitation-request")
+    bot.say("ask me")
+    bot.press(bot.wait_text("The tool server everything asks"), button)
+    bot.wait_text("^over$")
+    assert words in result(model)
+
+
+def test_a_link_is_shown_with_its_host_and_what_the_person_says_of_it_is_answered(bot, model, everything):
+    everything()
+    scripted(model, "everything__trigger-url-elicitation", url="https://sign-in.example.com/start?x=1")
+    bot.say("sign me in")
+    asked = bot.wait_text("The tool server everything asks")
+    assert "sign-in.example.com" in asked.text
+    bot.press(asked, "I opened it")
+    bot.wait_text("^over$")
+    assert "accept" in result(model).lower()
+
+
+def test_progress_is_seen_in_the_chat(bot, model, everything):
+    everything()
+    scripted(model, "everything__trigger-long-running-operation", duration=4, steps=4)
+    bot.say("take your time")
+    bot.board.wait(lambda: [c for c in bot.calls if "%" in str(c.params.get("text", ""))], "progress", 30, bot.view)
+    bot.wait_text("^over$")
+    assert "completed" in result(model).lower()
+
+
+def test_resources_are_read_and_a_change_of_one_reaches_the_chat(bot, gantry, model, mcp, everything):
+    everything(GANTRY_MCP_RESOURCES="true")
+    uri = "demo://resource/dynamic/text/1"
+    scripted(model, "mcp_resources", "listed")
+    bot.say("what is there?")
+    bot.wait_text("^listed$")
+    assert "demo://resource/static" in result(model)
+    scripted(model, "mcp_read_resource", "read", uri=uri)
+    bot.say("read it")
+    bot.wait_text("^read$")
+    assert "Resource 1" in result(model)
+    scripted(model, "mcp_resources", "subscribed", action="subscribe", uri=uri)
+    bot.say("tell me when it changes")
+    bot.wait_text("^subscribed$")
+    model.reply(calls=[call("everything__toggle-subscriber-updates")])
+    model.reply("waiting")
+    bot.say("let it change")
+    bot.wait_text("^waiting$")
+    model.reply("it has changed")
+    bot.wait_text("it has changed", seconds=60)
+    assert mcp.received("resources/subscribe", "everything")[0]["params"]["uri"] == uri
+    assert uri in model.last.user
+
+
+def test_structured_output_is_checked_and_the_workspace_is_its_root(bot, gantry, model, everything):
+    everything()
+    scripted(model, "everything__get-structured-content", "known", location="Chicago")
+    bot.say("weather?")
+    bot.wait_text("^known$")
+    seen = json.loads(result(model))
+    assert set(seen) == {"temperature", "conditions", "humidity"}
+    model.reply(calls=[call("everything__get-roots-list")])
+    model.reply("rooted")
+    bot.say("where?")
+    bot.wait_text("^rooted$")
+    assert str(gantry.data / "workspace") in result(model)
