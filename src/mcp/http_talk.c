@@ -408,7 +408,9 @@ static int insist(struct exchange *x, const char *method, str last, struct mcp_t
 						out->status);
 		}
 		ms = rc < 0 ? pause_before(x, rc, out, tried) : -1;
-		if (ms < 0)
+		/* What cannot be tried again in time stays refused. */
+		if (ms < 0 ||
+		    (x->t->max_ms && x->began_ms + x->t->max_ms - clock_mono_ms() < ms))
 			return rc;
 		if ((rc = rest(x, ms, c, e)) < 0)
 			return rc;
