@@ -6,6 +6,7 @@
  * crash between two results loses neither.
  */
 #include "agent/asks.h"
+#include "agent/progress.h"
 
 #include "base/utf.h"
 #include "os/clock.h"
@@ -35,6 +36,7 @@ struct slot {
 	bool last; /* of its round */
 	bool launched;
 	struct asks_answers asked; /* it was run before, and came back for input */
+	struct progress progress;
 	_Atomic bool left; /* now, too: it is planned again */
 	struct thread thread;
 	const struct bell *done; /* rung at its end */
@@ -165,19 +167,22 @@ static void trace_end(const struct slot *s)
 
 static void on_progress(void *arg, str call_id, double done, double total, str message)
 {
-	const struct run *r = arg;
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct slot *s = arg;
 
 	(void)call_id;
-	if (total > 0)
-		run_trace(r, "… %.0f%% %.*s", done * 100 / total, STRF(message));
-	else if (message.n)
-		run_trace(r, "… %.*s", STRF(message));
+	if (str_eq(s->r->snap->cfg->agent.tool_trace, S("off")))
+		return;
+	str line = progress_line(&s->progress, s->call->name, done, total, message,
+				 clock_mono_ms(), &a);
+	if (line.n)
+		run_trace(s->r, "%.*s", STRF(line));
 }
 
 static int on_question(void *arg, str call_id, const struct mcp_question *q, struct arena *a,
 		       struct mcp_answer *out, const struct cancel *c, struct err *e)
 {
-	return asks_answer(arg, call_id, q, a, out, c, e);
+	return asks_answer(((struct slot *)arg)->r, call_id, q, a, out, c, e);
 }
 
 /* Run one admitted call and journal what came of it.  After a shutdown nothing is written:
@@ -198,7 +203,7 @@ static void run_slot(struct slot *s)
 		.parks = r->io && r->io->parks,
 		.state = s->asked.state,
 		.answers = s->asked.answers,
-		.arg = r,
+		.arg = s,
 	};
 	struct err why = { 0 };
 

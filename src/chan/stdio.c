@@ -11,6 +11,7 @@
 #include "base/utf.h"
 #include "chan/lines.h"
 #include "chan/stdio_asking.h"
+#include "chan/trace.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/permit.h"
@@ -47,6 +48,7 @@ struct stdio {
 	struct buf shown; /* of the answer that is being made, what is on out already */
 	bool held; /* an earlier answer is on its way: do not stream before it */
 
+	_Atomic int64_t passed_ms; /* for trace_too_soon() */
 	_Atomic bool given_up; /* out takes nothing any more */
 	_Atomic bool begun; /* a turn began since the last text of one */
 
@@ -114,6 +116,8 @@ static void trace(struct stdio *s, str text)
 	SCOPED(arena_free) struct arena a = { 0 };
 	bool midline = false;
 
+	if (trace_too_soon(&s->passed_ms, text, clock_mono_ms()))
+		return;
 	if (s->opt.prompt && s->opt.stream && permit_try(&s->writing)) {
 		midline = s->shown.n > 0;
 		permit_give(&s->writing);

@@ -11,6 +11,7 @@
 #include "chan/telegram_hold.h"
 #include "chan/telegram_internal.h"
 #include "chan/telegram_show.h"
+#include "chan/trace.h"
 
 #include "base/utf.h"
 #include "os/clock.h"
@@ -246,6 +247,7 @@ static void put_trace(struct box *b, str line)
 	SCOPED(arena_free) struct arena a = { 0 };
 	str one = text_line(&a, line, 200);
 
+	b->trace_n = trace_in_place(b->trace, b->trace_n, one);
 	while (b->trace_n && b->trace_n + one.n + 1 > TRACE_MAX) {
 		char *end = memchr(b->trace, '\n', b->trace_n);
 		size_t n = end ? (size_t)(end - b->trace) + 1 : b->trace_n;
@@ -257,6 +259,16 @@ static void put_trace(struct box *b, str line)
 	memcpy(b->trace + b->trace_n, one.p, one.n);
 	b->trace_n += one.n;
 	b->trace[b->trace_n++] = '\n';
+	b->fresh = true;
+}
+
+/* Where nothing is streamed, but something takes long: how far it is, and no more at its end. */
+static void put_passing(struct box *b, str line)
+{
+	if (trace_passing(line))
+		put_trace(b, line);
+	else
+		b->trace_n = trace_in_place(b->trace, b->trace_n, line);
 	b->fresh = true;
 }
 
@@ -275,10 +287,11 @@ void telegram_live(struct channel *self, str turn_id, str address, enum live_kin
 			release(b);
 	} else if (b && !b->over && kind == LIVE_TEXT && t->opt.stream) {
 		put_text(b, text);
-	} else if (b && !b->over && kind == LIVE_TRACE && t->opt.stream) {
+	} else if (b && !b->over &&
+		   (kind == LIVE_SLOW || (kind == LIVE_TRACE && t->opt.stream))) {
 		put_trace(b, text);
-	} else if (b && !b->over && kind == LIVE_SLOW) {
-		put_trace(b, text);
+	} else if (b && !b->over && kind == LIVE_TRACE && b->trace_n) {
+		put_passing(b, text);
 	}
 	unlock(l);
 	bell_ring(&l->bell);

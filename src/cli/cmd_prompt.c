@@ -5,6 +5,7 @@
 
 #include "base/utf.h"
 #include "chan/terminal.h"
+#include "chan/trace.h"
 #include "cli/own.h"
 #include "cli/tidy.h"
 #include "os/clock.h"
@@ -25,6 +26,7 @@ struct collector {
 	struct channel channel;
 	struct buf answer;
 	bool quiet;
+	_Atomic int64_t passed_ms; /* for trace_too_soon() */
 };
 
 static void send_piece(struct channel *self, const struct outbox_row *row,
@@ -49,7 +51,8 @@ static void live(struct channel *self, str turn_id, str address, enum live_kind 
 
 	(void)turn_id;
 	(void)address;
-	if (kind == LIVE_TRACE && !k->quiet)
+	if (kind == LIVE_TRACE && !k->quiet &&
+	    !trace_too_soon(&k->passed_ms, text, clock_mono_ms()))
 		(void)fprintf(stderr, "%.*s\n", STRF(text_line(&a, text, 200)));
 }
 

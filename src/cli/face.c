@@ -4,6 +4,8 @@
  */
 #include "cli/face.h"
 
+#include "chan/trace.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/tty.h"
 #include "text/text.h"
@@ -62,6 +64,20 @@ static void show_text(struct face *f, str so_far)
 	f->fed = (str){ p, so_far.n };
 }
 
+/* How far a call is stands on the spinner's line, and goes with it. */
+static void show_passing(struct face *f, str text, struct arena *a)
+{
+	size_t wide = columns();
+	str line = text_line(a, text, wide > 8 ? wide - 6 : 2);
+
+	if (f->fed.n || line.n >= sizeof f->passing)
+		return;
+	memcpy(f->passing, line.p, line.n);
+	f->passing[line.n] = '\0';
+	put(f, STDERR_FILENO, arena_fmt(a, ERASE DIM "  %s" PLAIN, f->passing));
+	f->spinning = true;
+}
+
 static void live(struct channel *self, str turn_id, str address, enum live_kind kind, str text)
 {
 	struct face *f = (struct face *)self;
@@ -73,14 +89,20 @@ static void live(struct channel *self, str turn_id, str address, enum live_kind 
 		return;
 	clear_spinner(f);
 	f->working = kind != LIVE_STOP;
+	if (kind == LIVE_START || kind == LIVE_STOP)
+		f->passing[0] = '\0';
 	if (kind == LIVE_START) {
 		f->fed = (str){ 0 };
 		end_stream(f);
 	} else if (kind == LIVE_TEXT && f->terminal) {
 		show_text(f, text);
-	} else if (kind == LIVE_TRACE && f->trace) {
+	} else if (kind == LIVE_TRACE && f->trace && f->terminal && trace_passing(text)) {
+		show_passing(f, text, &a);
+	} else if (kind == LIVE_TRACE && f->trace &&
+		   !trace_too_soon(&f->passed_ms, text, clock_mono_ms())) {
 		if (f->terminal)
 			end_stream(f);
+		f->passing[0] = '\0';
 		text = text_line(&a, text, 200);
 		put(f, STDERR_FILENO,
 		    arena_fmt(&a, f->terminal ? DIM "  %.*s" PLAIN "\n" : "%.*s\n",
@@ -207,13 +229,14 @@ void face_close(struct face *f)
 void face_tick(struct face *f)
 {
 	static const char *const frames[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧" };
-	char line[64];
+	char line[64 + sizeof f->passing];
 
 	if (!f->terminal || !permit_try(&f->writing))
 		return;
 	if (f->working && f->fed.n == 0) {
-		int n = snprintf(line, sizeof line, ERASE DIM "%s" PLAIN,
-				 frames[f->frame++ % COUNT(frames)]);
+		int n = snprintf(line, sizeof line, ERASE DIM "%s%s%s" PLAIN,
+				 frames[f->frame++ % COUNT(frames)], f->passing[0] ? " " : "",
+				 f->passing);
 		put(f, STDERR_FILENO, (str){ line, (size_t)n });
 		f->spinning = true;
 	}

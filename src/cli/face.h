@@ -27,6 +27,8 @@ struct face {
 	bool spinning; /* a spinner stands on the line */
 	bool working; /* between start and stop of a turn */
 	unsigned frame;
+	_Atomic int64_t passed_ms; /* for trace_too_soon() */
+	char passing[600]; /* how far a call is, beside the spinner; "" nothing */
 };
 
 int face_open(struct face *f, const char *name, bool terminal, bool trace,

@@ -2,11 +2,13 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
 from fakes.model import call
 from fakes.telegram import ALLOWED, STRANGER
+from harness.fixtures import FAKES, PYTHON
 from harness.watch import wait_files, wait_until
 
 pytestmark = pytest.mark.concurrency
@@ -313,3 +315,208 @@ def test_nobody_is_asked_in_a_pipe(gantry, model, mcp):
     done = gantry.run("prompt", "go on")
     assert "finished" in done.out
     assert given(model) == {"action": "cancel"}
+
+
+# --- the stateless era ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stateless(bot, gantry, model, mcp):
+    """stateless(params): the first message of the question for which one call comes back."""
+    mcp.command("srv", PYTHON, ["-S", "-E", str(FAKES / "mcp_stateless.py"), "--ledger", str(mcp.ledger),
+                                "--log", str(gantry.dir / "stateless.log")])
+    bot.configure()
+
+    def ask(tool="ask", seam=False, env=(), **args):
+        model.reply(calls=[call("srv__" + tool, **args)])
+        model.reply("finished")
+        ask.proc = bot.run(seam=seam, **dict(env))
+        bot.say("go on")
+        found = bot.wait_text("The tool server srv asks")
+        noted(gantry, found)
+        return found
+    return ask
+
+
+def parked(gantry):
+    wait_files(gantry.data, lambda: gantry.sql("select state from turns")[0]["state"] == "parked", "the turn to park")
+
+
+NAME = form(required=["name"], name={"type": "string"})
+
+
+def test_a_call_that_came_back_parks_and_is_made_again_with_the_answer(bot, gantry, model, mcp, stateless):
+    asked = stateless(params=NAME, label="once")
+    parked(gantry)
+    assert mcp.ledger_lines() == [] and len(model.requests) == 1
+    bot.say("Ada")
+    bot.wait_text("^finished$")
+    assert given(model) == [{"q": {"action": "accept", "content": {"name": "Ada"}}}]
+    assert mcp.ledger_lines() == ["once"]
+    bot.board.wait(lambda: not asked.buttons, "the buttons to go", None, bot.view)
+
+
+def test_round_after_round_and_two_questions_at_once(bot, gantry, model, mcp, stateless):
+    stateless(params=form(sure={"type": "boolean"}), rounds=3, label="thrice")
+    for i in range(3):
+        found = bot.wait_text("The tool server srv asks", n=i + 1)
+        bot.press(found, "Yes" if i != 1 else "Decline")
+    bot.wait_text("^finished$")
+    yes = {"action": "accept", "content": {"sure": True}}
+    assert given(model) == [{"q": yes}, {"q": {"action": "decline"}}, {"q": yes}]
+    assert mcp.ledger_lines() == ["thrice"]
+    model.reply(calls=[call("srv__both", first=form("one?", a={"type": "boolean"}), second=form("two?", b={"type": "string"}))])
+    model.reply("both finished")
+    bot.say("and now both")
+    one = bot.wait_text("one\\?")
+    bot.wait_text("two\\?")
+    bot.press(one, "No")
+    bot.board.wait(lambda: not one.buttons, "the first to be over", None, bot.view)
+    assert len(model.requests) == 3
+    bot.say("words")
+    bot.wait_text("^both finished$")
+    assert given(model) == [{"x": {"action": "accept", "content": {"a": False}},
+                             "y": {"action": "accept", "content": {"b": "words"}}}]
+
+
+@pytest.mark.parametrize("when", ["kill", "term"])
+def test_the_question_outlives_a_restart_and_is_asked_once_more(bot, gantry, model, mcp, stateless, when):
+    stateless(params=NAME, label="once")
+    parked(gantry)
+    if when == "kill":
+        stateless.proc.kill()
+        stateless.proc.wait(20)
+    else:
+        bot.stop_gantry(stateless.proc)
+    bot.run()
+    bot.wait_text("Still waiting")
+    bot.say("Ada")
+    bot.wait_text("^finished$")
+    assert given(model) == [{"q": {"action": "accept", "content": {"name": "Ada"}}}]
+    assert mcp.ledger_lines() == ["once"]
+
+
+def test_a_reply_while_gantry_is_away_counts(bot, gantry, model, mcp, stateless):
+    stateless(params=NAME, label="once")
+    parked(gantry)
+    stateless.proc.kill()
+    stateless.proc.wait(20)
+    bot.say("Ada")
+    bot.run()
+    bot.wait_text("^finished$")
+    assert given(model) == [{"q": {"action": "accept", "content": {"name": "Ada"}}}]
+    assert mcp.ledger_lines() == ["once"]
+
+
+def test_killed_in_the_repeated_call_it_is_in_doubt_and_not_made_a_third_time(bot, gantry, model, mcp, stateless):
+    gate = gantry.dir / "gate"
+    stateless("hang_after", params=NAME, gate=str(gate))
+    parked(gantry)
+    bot.say("Ada")
+    wait_files(gantry.data, lambda: gantry.sql("select state from tool_calls")[0]["state"] == "running", "the call to run")
+    stateless.proc.kill()
+    stateless.proc.wait(20)
+    gate.touch()
+    bot.run()
+    bot.wait_text("^finished$")
+    assert "may or may not" in model.last.results[-1] and mcp.ledger_lines() in ([], ["hang_after"])
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_dying_at_any_commit_loses_no_answer_and_does_nothing_twice(bot, gantry, model, mcp, stateless, n):
+    """From the reply on, it dies when it makes something lasting for the n-th time; the answer comes all the same."""
+    stateless(params=NAME, label="once", seam=True)
+    parked(gantry)
+    stateless.proc.kill()
+    stateless.proc.wait(20)
+    bot.say("Ada")
+    p = gantry.start("run", *bot.args, seam=True, stdin=subprocess.DEVNULL, GANTRY_FAULT="kill:fdatasync:%d" % n)
+    wait_until(lambda: not p.running() or "finished" in bot.seen(), "an end")
+    p.kill()
+    p.wait(20)
+    bot.run()
+    bot.wait_text("^finished$")
+    last = model.last.results[-1]
+    if "may or may not" in last:
+        assert mcp.ledger_lines() in ([], ["once"])
+    else:
+        assert given(model) == [{"q": {"action": "accept", "content": {"name": "Ada"}}}]
+        assert mcp.ledger_lines() == ["once"]
+    assert gantry.sql("select count(*) n from questions where state = 'pending'")[0]["n"] == 0
+
+
+@pytest.mark.parametrize("word", ["/stop", "/new"])
+def test_a_parked_question_ends_with_its_turn(bot, gantry, model, mcp, stateless, word):
+    asked = stateless(params=NAME, label="never")
+    parked(gantry)
+    bot.say(word)
+    bot.board.wait(lambda: not asked.buttons, "the buttons to go", None, bot.view)
+    wait_files(gantry.data, lambda: gantry.sql("select state from turns")[0]["state"] == "canceled", "the end")
+    bot.say("Ada")
+    bot.wait_text("^finished$")         # a message like any other
+    assert mcp.ledger_lines() == []
+
+
+def test_a_parked_question_expires(bot, gantry, model, mcp):
+    mcp.command("srv", PYTHON, ["-S", "-E", str(FAKES / "mcp_stateless.py"), "--ledger", str(mcp.ledger)])
+    bot.configure("")
+    model.reply(calls=[call("srv__ask", params=NAME, label="told")])
+    model.reply("finished")
+    bot.run_clocked(GANTRY_MCP_QUESTION_TIMEOUT="5m")
+    bot.say("go on")
+    noted(gantry, bot.wait_text("The tool server srv asks"))
+    parked(gantry)
+    bot.step(301)
+    bot.wait_text("^finished$")
+    assert given(model) == [{"q": {"action": "cancel"}}]
+
+
+def test_at_the_terminal_a_call_that_came_back_is_answered_at_once(gantry, model, mcp):
+    mcp.command("srv", PYTHON, ["-S", "-E", str(FAKES / "mcp_stateless.py"), "--ledger", str(mcp.ledger)])
+    model.reply(calls=[call("srv__ask", params=NAME, label="once")])
+    model.reply("finished")
+    t = gantry.terminal("chat")
+    t.out.wait("(?s)> ")
+    t.keys("go on\r")
+    t.out.wait("(?s)Your answer")
+    t.keys("Ada\r")
+    t.out.wait("(?s)finished")
+    assert given(model) == [{"q": {"action": "accept", "content": {"name": "Ada"}}}]
+    t.keys("\x04")
+
+
+# --- how far a call is ------------------------------------------------------------------------------
+
+
+def test_a_chat_sees_how_far_a_call_is_in_one_line(bot, gantry, model, mcp):
+    mcp.add("srv", tools=["steps"])
+    bot.gantry.set(TOOL_TRACE="compact", STREAM_REPLIES="true")
+    gates = [str(gantry.dir / ("gate%d" % i)) for i in range(3)]
+    model.reply(calls=[call("srv__steps", gates=gates, text="page\u202e")])
+    model.reply("finished")
+    bot.run()
+    bot.say("go on")
+    bot.wait_text("… srv__steps 16%: page\\\\u202e 1")
+    open(gates[0], "w").close()
+    found = bot.wait_text("… srv__steps 33%: page\\\\u202e 2")
+    assert "16%" not in found.text
+    open(gates[1], "w").close()
+    open(gates[2], "w").close()
+    done = bot.wait_text("finished")
+    assert "…" not in done.text
+
+
+def test_the_terminal_shows_how_far_a_call_is_beside_the_spinner(gantry, model, mcp):
+    mcp.add("srv", tools=["steps"])
+    gates = [str(gantry.dir / ("gate%d" % i)) for i in range(2)]
+    model.reply(calls=[call("srv__steps", gates=gates, text="page")])
+    model.reply("finished")
+    t = gantry.terminal("chat")
+    t.out.wait("(?s)> ")
+    t.keys("go on\r")
+    t.out.wait("(?s)… srv__steps 25%: page 1")
+    for g in gates:
+        open(g, "w").close()
+    t.out.wait("(?s)✓ srv__steps.*finished")
+    assert "25%" not in t.screen.text
+    t.keys("\x04")
