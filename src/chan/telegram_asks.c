@@ -11,11 +11,14 @@
 #include "os/clock.h"
 #include "os/log.h"
 #include "text/text.h"
+#include "text/tghtml.h"
 
 #include <string.h>
 
 #define OPTIONS_MAX 40 /* as buttons; more are typed */
 #define BLOCK_CHARS 2000
+#define SHORT_CHARS 700 /* of message and block each, where characters take two units */
+#define UNITS_MAX (MESSAGE_UNITS - 200) /* room for how it ended */
 #define PREFIX "qs:"
 #define BUTTONS_MAX 65536
 #define VOID_MS 86400000 /* what a crash voided loses its buttons, if it was asked this late */
@@ -32,14 +35,15 @@ static bool has_options(const struct form_field *at)
 	return at && at->options_n && at->options_n <= OPTIONS_MAX;
 }
 
-/* What stands in the message of a field. */
+/* What stands in the message of a field, its two parts in at most max characters each. */
 static void words(struct arena *a, const struct question *q, const struct form *f, size_t field,
-		  struct buf *html, struct buf *plain)
+		  size_t max, struct buf *html, struct buf *plain)
 {
 	bool listed = !has_options(field_at(f, field)), first = field == 0 || q->posts > 1;
 	str server = text_line(a, q->server, 64), title = { 0 };
-	str block = f->link ? form_link(f, a)
-			    : text_cut(a, form_block(f, field, listed, a), BLOCK_CHARS);
+	str block =
+		f->link ? form_link(f, a) : text_cut(a, form_block(f, field, listed, a), max);
+	str message = text_cut(a, f->message, max);
 
 	if (q->posts > 1) {
 		buf_add(html, S("<i>Still waiting:</i>\n"));
@@ -47,9 +51,9 @@ static void words(struct arena *a, const struct question *q, const struct form *
 	}
 	buf_fmt(html, "<b>The tool server %.*s asks:</b>", STRF(telegram_html(a, server)));
 	buf_fmt(plain, "The tool server %.*s asks:", STRF(server));
-	if (first && f->message.n) {
-		buf_fmt(html, "\n%.*s", STRF(telegram_html(a, f->message)));
-		buf_fmt(plain, "\n%.*s", STRF(f->message));
+	if (first && message.n) {
+		buf_fmt(html, "\n%.*s", STRF(telegram_html(a, message)));
+		buf_fmt(plain, "\n%.*s", STRF(message));
 	}
 	if (!block.n)
 		return;
@@ -79,7 +83,12 @@ int telegram_asks_render(struct arena *a, const struct question *q, int64_t fiel
 		return rc;
 	if (field >= (int64_t)f.n && f.n)
 		field = (int64_t)f.n - 1;
-	words(a, q, &f, (size_t)field, &html, &plain);
+	words(a, q, &f, (size_t)field, BLOCK_CHARS, &html, &plain);
+	if (tg_length(buf_str(&html)) > UNITS_MAX) {
+		buf_reset(&html);
+		buf_reset(&plain);
+		words(a, q, &f, (size_t)field, SHORT_CHARS, &html, &plain);
+	}
 	if (typed_kind(field_at(&f, (size_t)field))) {
 		bool group = str_starts(q->address, S("-"));
 		str how = group ? S("\nReply to this message.") : S("\nReply with a message.");

@@ -181,6 +181,8 @@ int link_read(struct link_seen *out, str url, struct arena *a, struct err *e)
 	buf_add(&b, seen.host);
 	buf_add(&b, port);
 	add_encoded(&b, path);
+	if (b.n > LINK_MAX)
+		return err_set(e, E_LIMIT, "its link has more than %d bytes", LINK_MAX);
 	seen.url = buf_str(&b);
 	*out = seen;
 	return OK;

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#define LINK_MAX 2048 /* bytes, as it comes */
+#define LINK_MAX 2048 /* bytes, as it comes and as it is shown */
 
 struct link_seen {
 	str url; /* the host as xn-- where it is not ASCII, other bytes percent-encoded */

@@ -270,6 +270,24 @@ def test_a_question_after_its_call_is_refused(bot, gantry, model, mcp):
     assert gantry.sql("select count(*) n from questions")[0]["n"] == 0
 
 
+def test_an_id_that_repeats_confuses_nobody(bot, gantry, model, mcp):
+    mcp.add("srv", tools=["ask_same", "echo"])
+    bot.configure()
+    model.reply(calls=[call("srv__ask_same", params=form(a={"type": "boolean"}))])
+    model.reply("finished")
+    bot.run()
+    bot.say("go on")
+    bot.press(bot.wait_text("The tool server srv asks"), "Yes")
+    bot.wait_text("^finished$")
+    assert given(model) in ({"action": "accept", "content": {"a": True}}, {"code": -32600, "message": given(model).get("message")})
+    model.reply(calls=[call("srv__echo", text="still there")])
+    model.reply("it is")
+    bot.say("and now")
+    bot.wait_text("^it is$")
+    assert model.last.results[-1] == "still there"
+    assert gantry.sql("select count(*) n from questions where state = 'pending'")[0]["n"] == 0
+
+
 # --- at the terminal ------------------------------------------------------------------------------
 
 
@@ -292,6 +310,28 @@ def test_at_the_terminal_the_next_line_is_the_reply(gantry, model, mcp):
     t.keys("2\r")
     t.out.wait("(?s)finished")
     assert given(model) == {"action": "accept", "content": {"name": "Alice", "n": 7, "color": "blue"}}
+
+
+def test_of_a_daemon_at_a_terminal_the_next_line_is_the_reply_and_stop_stops(gantry, model, mcp):
+    mcp.add("srv", tools=["ask"])
+    model.reply(calls=[call("srv__ask", params=form(a={"type": "integer"}))])
+    model.reply("finished")
+    t = gantry.terminal("run", CHANNEL="stdio")
+    t.out.wait("(?s)> ")
+    t.keys("go on\r")
+    t.out.wait("(?s)The tool server srv asks.*Your answer")
+    t.keys("many\r")
+    t.out.wait("(?s)that is no whole number.*Your answer")
+    t.keys("7\r")
+    t.out.wait("(?s)finished")
+    assert given(model) == {"action": "accept", "content": {"a": 7}}
+    assert gantry.sql("select count(*) n from inbox")[0]["n"] == 1
+    model.reply(calls=[call("srv__ask", params=form(a={"type": "integer"}))])
+    t.keys("once more\r")
+    t.out.wait("(?s)once more.*Your answer")
+    t.keys("/stop\r")
+    wait_files(gantry.data, lambda: [r["state"] for r in gantry.sql("select state from turns order by started_at_ms")]
+               == ["done", "canceled"], "the end of the turn")
 
 
 @pytest.mark.parametrize("word, action", [("/decline", "decline"), ("/cancel", "cancel")])

@@ -77,6 +77,12 @@ static void a_long_link_is_refused(void **state)
 	memset(p, 'a', LINK_MAX + 1);
 	memcpy(p, "https://", 8);
 	assert_int_equal(link_read(&s, str_of(p), &a, NULL), E_LIMIT);
+	/* One that is too long only when it is shown. */
+	memcpy(p, "https://x.example/", 18);
+	memset(p + 18, '\xc3', LINK_MAX - 18);
+	for (size_t i = 19; i < LINK_MAX; i += 2)
+		p[i] = '\xa4';
+	assert_int_equal(link_read(&s, (str){ p, LINK_MAX }, &a, NULL), E_LIMIT);
 	(void)state;
 }
 

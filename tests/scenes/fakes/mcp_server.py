@@ -17,6 +17,7 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     progress {}          three progress notices, then the result
     steps {gates}        a progress notice with a message before waiting for each of these files
     ask {params, times}  elicitation/create with these, so many times; the answers
+    ask_same {params}    the same twice at once, with one id; the first answer
     ask_late {params}    the result first, then elicitation/create
     log {text}           a log notification, then the result
     die {}               exits in the middle of the call
@@ -100,6 +101,7 @@ TOOLS = {
     "progress": ("Report progress.", schema()),
     "steps": ("Report progress step by step.", schema("gates", gates={"type": "array", "items": STR}, text=STR)),
     "ask": ("Ask the person.", schema("params", params={"type": "object"}, times={"type": "integer"})),
+    "ask_same": ("Ask twice with one id.", schema("params", params={"type": "object"})),
     "ask_late": ("Ask when it is too late.", schema("params", params={"type": "object"})),
     "log": ("Log, then answer.", schema(text=STR)),
     "die": ("Exit in the call.", schema()),
@@ -382,6 +384,12 @@ class Server:
             reply = self.ask("elicitation/create", args["params"])
             out.append(reply.get("result", reply.get("error")) if reply else None)
         return text(json.dumps(out if "times" in args else out[0], ensure_ascii=False))
+
+    def tool_ask_same(self, args, msg):
+        again = {"jsonrpc": "2.0", "id": 424242, "method": "elicitation/create", "params": args["params"]}
+        self.send(again)
+        reply = self.ask("elicitation/create", args["params"], rid=424242)
+        return text(json.dumps(reply.get("result", reply.get("error"))))
 
     def tool_ask_late(self, args, msg):
         self.answer(msg, text("done already"))
