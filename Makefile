@@ -64,8 +64,8 @@ endif
 
 ifeq ($(LIBC),musl)
 rig := $(shell scripts/static/build $(ARCH))
-ifeq ($(rig),)
-$(error the libraries of the static build are not there; see the lines above)
+ifeq ($(wildcard $(firstword $(rig))/bin/cc),)
+$(error the libraries of the static build are not there: $(or $(rig),see the lines above))
 endif
 override CC := $(rig)/bin/cc
 optimize := -Oz -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections
