@@ -7,6 +7,7 @@
  */
 #include "cli/cli.h"
 
+#include "cli/probe_auth.h"
 #include "mcp/host.h"
 #include "os/clock.h"
 #include "text/json.h"
@@ -23,6 +24,7 @@
 
 struct probe {
 	struct cli *cli;
+	struct probe_auth auth;
 	struct mcp_host *host;
 	const struct mcp_catalog *catalog;
 	int failed;
@@ -159,7 +161,13 @@ static void call_tool(struct probe *p, const struct mcp_tool *t, str args)
 	struct err e = { 0 };
 
 	for (int i = 0; i < ROUNDS_MAX; i++) {
-		if (mcp_host_call(p->host, &call, p->cli->a, &r, NULL, &e) < 0) {
+		int rc = mcp_host_call(p->host, &call, p->cli->a, &r, NULL, &e);
+
+		if (rc < 0 && probe_auth_again(&p->auth)) {
+			i--;
+			continue;
+		}
+		if (rc < 0) {
 			fail(p, "tool", t->tool, &e);
 			return;
 		}
@@ -209,8 +217,11 @@ static int ask(struct probe *p, const char *method, str params, const struct jso
 		.server = S("probe"), .method = method, .params = params, .timeout_ms = CALL_MS
 	};
 	struct err e = { 0 };
-	int rc = mcp_host_request(p->host, &rq, p->cli->a, out, NULL, &e);
+	int rc;
 
+	do
+		rc = mcp_host_request(p->host, &rq, p->cli->a, out, NULL, &e);
+	while (rc < 0 && probe_auth_again(&p->auth));
 	if (rc < 0)
 		fail(p, "request", str_of(method), &e);
 	return rc;
@@ -239,20 +250,37 @@ static void use_each(struct probe *p, const char *list, const char *array, const
 	}
 }
 
-static int use_all(struct probe *p)
+/* The server, as it is once it is ready; with as many lives as the sign-in takes. */
+static int come_in(struct probe *p, const struct mcp_host_opt *opt,
+		   const struct mcp_manifest *m, struct mcp_server_status **v, struct err *e)
+{
+	size_t n = 0;
+	int rc;
+
+	do {
+		mcp_host_stop(p->host);
+		p->host = NULL;
+		if ((rc = mcp_host_start(&p->host, opt, m, e)) < 0 ||
+		    (rc = mcp_host_ready(p->host, clock_mono_ms() + READY_MS, NULL, e)) < 0)
+			return rc;
+		mcp_host_status(p->host, p->cli->a, v, &n);
+		if (n == 1 && (*v)[0].state == MCP_READY)
+			return OK;
+	} while (probe_auth_again(&p->auth));
+	return err_set(e, E_IO, "%s",
+		       n ? text_visible(p->cli->a, (*v)[0].note, true).p : "no server");
+}
+
+static int use_all(struct probe *p, const struct mcp_host_opt *opt,
+		   const struct mcp_manifest *m)
 {
 	struct mcp_catalog catalog;
 	struct mcp_server_status *v;
 	struct err e = { 0 };
-	size_t n;
 
-	if (mcp_host_ready(p->host, clock_mono_ms() + READY_MS, NULL, &e) < 0)
+	if (come_in(p, opt, m, &v, &e) < 0)
 		return cli_fail("mcp-probe: %s", e.msg);
 	mcp_host_catalog(p->host, p->cli->a, &catalog);
-	mcp_host_status(p->host, p->cli->a, &v, &n);
-	if (n != 1 || v[0].state != MCP_READY)
-		return cli_fail("mcp-probe: %.*s",
-				STRF(n ? text_visible(p->cli->a, v[0].note, true) : S("?")));
 	(void)printf("%.*s\n", STRF(text_visible(p->cli->a, v[0].note, true)));
 	p->catalog = &catalog;
 	call_tools(p);
@@ -270,28 +298,34 @@ static int run(struct cli *cli)
 	const struct mcp_manifest m = { .servers = &server, .n = 1 };
 	struct config_problems problems = { 0 };
 	struct config *config = NULL;
+	const char *metadata = NULL;
 	struct err e = { 0 };
-	int code = cli_rest(cli, 1, 1);
+	bool bad = false;
 
+	if (!cli_value(cli, "--client-metadata", &metadata, &bad))
+		metadata = "";
+	int code = bad ? EXIT_USAGE : cli_rest(cli, 1, 1);
 	if (code != EXIT_OK)
 		return code;
 	server.http = (struct mcp_http_cfg){ .url = str_of(cli->argv[0]) };
 	if (mcp_http_cfg_check(&server.http, cli->a, &e) < 0 ||
-	    cli_inspect(cli, 0, &config, &problems, &e) < 0)
+	    cli_inspect(cli, 0, &config, &problems, &e) < 0 ||
+	    probe_auth_begin(&p.auth, cli, config, &server, &e) < 0)
 		return cli_fail("mcp-probe: %s", e.msg);
 	const struct mcp_host_opt opt = { .config = config,
-					  .env = &cli->env,
+					  .env = &p.auth.env,
 					  .offer = { .form = true } };
-	code = mcp_host_start(&p.host, &opt, &m, &e) < 0 ? cli_fail("mcp-probe: %s", e.msg)
-							 : use_all(&p);
+	server.auth.client_metadata = str_of(metadata);
+	code = use_all(&p, &opt, &m);
 	mcp_host_stop(p.host);
+	probe_auth_end(&p.auth);
 	config_free(config);
 	return code;
 }
 
 const struct cmd cmd_mcp_probe = {
 	.name = "mcp-probe",
-	.usage = "usage: gantry mcp-probe URL\n"
+	.usage = "usage: gantry mcp-probe [--client-metadata URL] URL\n"
 		 "\n"
 		 "Connects to the tool server behind the URL, calls each of its tools once "
 		 "with the\n"
@@ -299,6 +333,8 @@ const struct cmd cmd_mcp_probe = {
 		 "and\n"
 		 "answers its questions with their defaults.  For developers: tools may have "
 		 "effects.\n"
+		 "Where it has to sign in it follows the link itself: for servers that ask "
+		 "nobody.\n"
 		 "The public conformance suite drives it (make conformance).\n"
 		 "\n"
 		 "example:\n"

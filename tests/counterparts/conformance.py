@@ -19,6 +19,8 @@ import tempfile
 
 # The package, and the revisions that its scenarios are run at: the last one of each era.
 SUITES = {"conformance-initialize-era": [None], "@modelcontextprotocol/conformance": ["2025-11-25", "2026-07-28"]}
+# What the suite expects a client to name itself by, where that can be a document.
+CLIENT = "https://conformance-test.local/client-metadata.json"
 # What does not pass, and why: scenario, or "suite scenario", to reason.
 KNOWN = {}
 LINE = re.compile(r"^\s+- (\S+) \[([^\]]*)\]$", re.M)
@@ -55,7 +57,7 @@ def run(gantry, rig, job):
     """(passed, checks as text, output) of one."""
     suite, _, revision, name = job
     with tempfile.TemporaryDirectory() as d:
-        argv = script(rig, suite) + ["client", "--command", gantry + " mcp-probe", "--scenario", name]
+        argv = script(rig, suite) + ["client", "--command", "%s mcp-probe --client-metadata %s" % (gantry, CLIENT), "--scenario", name]
         argv += ["--spec-version", revision] if revision else []
         env = {"PATH": "/usr/bin:/bin", "HOME": d, "LC_ALL": "C.UTF-8"}
         env.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
