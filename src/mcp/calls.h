@@ -12,7 +12,8 @@
  * What the server asks in the midst of a call is answered in its caller's thread.
  *
  * Threads  mcp_calls_do() and mcp_calls_request() from any thread, many at once; the rest from the server's thread.
- * Limits   256 open calls, 512 frames in the queue, 4 questions that wait for one caller.
+ * Limits   256 open calls, 512 frames in the queue, 4 questions that wait for one caller,
+ *          32 in one call.
  */
 #ifndef MCP_CALLS_H
 #define MCP_CALLS_H

@@ -470,6 +470,7 @@ static void say_why(struct conn *c, int rc, const char *why, struct mcp_ended *o
 	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", why, add ? "; stderr: " : "",
 		       add ? c->errs.last : "");
 	out->was_ready = c->was_ready;
+	out->probed = rc == E_IO && c->session.phase == MCP_PHASE_DISCOVER;
 }
 
 static int end(struct conn *c, int rc, const struct err *e, struct mcp_ended *out)

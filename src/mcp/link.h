@@ -17,6 +17,7 @@
 /* How a life ended. */
 struct mcp_ended {
 	bool was_ready; /* the handshake had been completed */
+	bool probed; /* it died of server/discover, or at least right after */
 	char why[256];
 };
 

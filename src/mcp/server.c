@@ -267,27 +267,41 @@ static int64_t pause_ms(int failures)
 	return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
 }
 
+/* What was remembered may be wrong, and some die of being probed: then the other way of
+ * beginning is tried at once, before anybody hears of it, but never twice in a row. */
+static bool try_other(struct mcp_server *s, int rc, const struct mcp_ended *ended, bool second)
+{
+	enum mcp_era *era = &s->client.session.era;
+	bool probed = *era == MCP_ERA_UNKNOWN;
+	bool doubtful = probed ? ended->probed : rc == E_PROTO || rc == E_IO;
+
+	if (ended->was_ready)
+		return false;
+	*era = probed && doubtful && !second ? MCP_ERA_INITIALIZE : MCP_ERA_UNKNOWN;
+	return doubtful && !second;
+}
+
 static void *server_main(void *arg)
 {
 	struct mcp_server *s = arg;
+	bool at_once = false;
 	int failures = 0;
 
 	for (;;) {
 		struct mcp_ended ended;
 		int64_t began = clock_mono_ms();
 		bool soon;
+		int rc;
 
-		s->opt.on_start(s->opt.arg, s);
-		if (s->link.run(s->link.arg, &s->stop, &ended) == E_CANCELED)
+		if (!at_once)
+			s->opt.on_start(s->opt.arg, s);
+		if ((rc = s->link.run(s->link.arg, &s->stop, &ended)) == E_CANCELED)
 			break;
+		if ((at_once = try_other(s, rc, &ended, at_once)))
+			continue;
 		if (ended.was_ready && clock_mono_ms() - began >= LIVED_MS)
 			failures = 0;
 		failures++;
-		/* What was remembered may be wrong, and some die of being probed. */
-		if (!ended.was_ready && !s->cfg.http.url.n)
-			s->client.session.era = s->client.session.era == MCP_ERA_UNKNOWN
-							? MCP_ERA_INITIALIZE
-							: MCP_ERA_UNKNOWN;
 		soon = ended.was_ready && failures <= SOON_TRIES;
 		if (!soon) {
 			s->open = false;
@@ -318,7 +332,8 @@ str mcp_server_kept(const struct mcp_server *s, const struct mcp_session *sessio
 
 	buf_add(&b, S("{"));
 	/* Another server, or another version of it, may begin in another way. */
-	if (session->probed || str_eq(s->known.kept_peer, str_of(peer->server))) {
+	if (session->probed || !s->known.kept_peer.n ||
+	    str_eq(s->known.kept_peer, str_of(peer->server))) {
 		buf_json_member(&b, "revision", str_of(peer->revision));
 		buf_json_member(&b, "peer", str_of(peer->server));
 		buf_add(&b, S(","));
@@ -334,7 +349,7 @@ void mcp_server_recall(struct mcp_server *s, const struct json *kept)
 	s->known.kept_peer = arena_dup(&s->a, json_str(kept, "peer"));
 	if (mcp_session_revision(revision))
 		s->client.session.era = MCP_ERA_INITIALIZE;
-	else if (revision.n && !s->cfg.http.url.n)
+	else if (revision.n)
 		s->client.session.era = MCP_ERA_STATELESS;
 }
 

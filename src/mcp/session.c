@@ -204,11 +204,12 @@ static void subscribe(struct mcp_session *s, str uri, struct buf *out)
 }
 
 /* Ask to be told of changes, where that was not done yet. */
-static void ask_changes(struct mcp_session *s, struct buf *out)
+static void ask_changes(struct mcp_session *s, int64_t now_ms, struct buf *out)
 {
 	const struct mcp_peer *p = &s->peer;
 
 	s->listen_at_ms = 0;
+	s->listens_ms = now_ms;
 	if (!p->tells.tools && !p->tells.prompts && !p->tells.resources && !s->watched_n)
 		return;
 	s->id_listen = next_id(s);
@@ -216,10 +217,10 @@ static void ask_changes(struct mcp_session *s, struct buf *out)
 }
 
 /* What was asked of an earlier life of a server is asked of this one. */
-static void begin_watching(struct mcp_session *s, struct buf *out)
+static void begin_watching(struct mcp_session *s, int64_t now_ms, struct buf *out)
 {
 	if (s->peer.stateless)
-		ask_changes(s, out);
+		ask_changes(s, now_ms, out);
 	for (size_t i = 0; i < s->watched_n && !s->peer.stateless; i++)
 		subscribe(s, s->watched[i], out);
 }
@@ -247,7 +248,7 @@ void mcp_session_watch(struct mcp_session *s, const str *uris, size_t n, struct 
 	s->watched_n = n;
 	if (s->phase == MCP_PHASE_READY && s->peer.stateless) {
 		stop_listening(s, out);
-		ask_changes(s, out);
+		ask_changes(s, s->listens_ms, out);
 	}
 }
 
@@ -255,6 +256,8 @@ void mcp_session_watch(struct mcp_session *s, const str *uris, size_t n, struct 
 static void listen_ended(struct mcp_session *s, int64_t now_ms)
 {
 	s->id_listen = 0;
+	if (now_ms - s->listens_ms >= LISTEN_PAUSE_MAX_MS)
+		s->listen_pause_ms = 0;
 	s->listen_pause_ms = s->listen_pause_ms ? 2 * s->listen_pause_ms : LISTEN_PAUSE_MS;
 	if (s->listen_pause_ms > LISTEN_PAUSE_MAX_MS)
 		s->listen_pause_ms = LISTEN_PAUSE_MAX_MS;
@@ -288,7 +291,7 @@ static int take_page(struct mcp_session *s, const struct mcp_msg *m, int64_t now
 		return OK;
 	/* It is whole, or as whole as it will get. */
 	if (s->phase != MCP_PHASE_READY)
-		begin_watching(s, out);
+		begin_watching(s, now_ms, out);
 	s->phase = MCP_PHASE_READY;
 	s->until_ms = 0;
 	if (s->pages.ttl_ms > 0 && !s->peer.tells.tools)
@@ -502,8 +505,12 @@ int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct bu
 		return rc;
 	if (s->pages.due_ms && now_ms >= s->pages.due_ms && !s->pages.id)
 		ask_list(s, now_ms, out);
-	if (s->listen_at_ms && now_ms >= s->listen_at_ms)
-		ask_changes(s, out);
+	if (s->listen_at_ms && now_ms >= s->listen_at_ms) {
+		ask_changes(s, now_ms, out);
+		/* What changed meanwhile was told to nobody. */
+		if (s->peer.tells.tools)
+			mcp_pages_changed(&s->pages, now_ms);
+	}
 	if (s->opt->ping_ms && idle && !s->id_ping && now_ms >= s->heard_ms + s->opt->ping_ms) {
 		s->id_ping = next_id(s);
 		s->ping_until_ms = now_ms + ping_limit(s);

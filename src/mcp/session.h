@@ -59,6 +59,7 @@ struct mcp_session {
 	int64_t probe_until_ms; /* then initialize is tried beside */
 	int64_t heard_ms, ping_until_ms;
 	int64_t listen_at_ms, listen_pause_ms; /* when to listen; 0: not */
+	int64_t listens_ms; /* since when it does, or did */
 	struct arena watched_arena;
 	const str *watched; /* URIs of resources */
 	size_t watched_n;

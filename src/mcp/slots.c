@@ -334,6 +334,9 @@ bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct 
 	if (s && s->asked_n == MCP_QUESTIONS_MAX) {
 		*why = "too many questions at a time";
 		s = NULL;
+	} else if (s && s->asked_in_all == MCP_QUESTIONS_CALL) {
+		*why = "too many questions in one call";
+		s = NULL;
 	}
 	if (s) {
 		q = NEW(line, struct mcp_asked);
@@ -345,6 +348,7 @@ bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct 
 			tail = &(*tail)->next;
 		*tail = q;
 		s->asked_n++;
+		s->asked_in_all++;
 		bell_ring(&s->bell);
 	}
 	mcp_slots_unlock(c);

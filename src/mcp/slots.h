@@ -16,6 +16,7 @@
 #define MCP_WHY_MAX 200
 #define MCP_META_MAX 1024
 #define MCP_QUESTIONS_MAX 4
+#define MCP_QUESTIONS_CALL 32
 
 enum mcp_slot_state {
 	FREE,
@@ -39,7 +40,7 @@ struct mcp_slot {
 	struct bell bell;
 	bool has_bell, answers, has_progress;
 	struct mcp_asked *asked; /* wait for the caller */
-	size_t asked_n;
+	size_t asked_n, asked_in_all;
 	const struct json *asking; /* the id of what the caller is answering */
 	struct cancel *asking_cancel; /* in the caller's frame */
 	bool withdrawn;

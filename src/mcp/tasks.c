@@ -17,6 +17,7 @@
 #define POLL_MAX_MS 30000
 #define GET_MS 30000
 #define CANCEL_MS 200
+#define QUESTIONS_MAX 32
 #define PARAMS_MAX ((size_t)16 << 20)
 
 struct wait {
@@ -29,6 +30,7 @@ struct wait {
 	int64_t poll_ms, until_ms, last_ms;
 	struct arena answered; /* owns the keys of what was asked and answered */
 	struct map keys;
+	int asked;
 	char seen[256]; /* how the task stood the last time */
 };
 
@@ -101,6 +103,9 @@ static int answer_all(struct wait *w, const struct mcp_question *v, size_t n, st
 
 		if (map_get(&w->keys, v[i].key))
 			continue;
+		if (w->asked++ == QUESTIONS_MAX)
+			return err_set(e, E_DENIED, "the task asks more than %d things",
+				       QUESTIONS_MAX);
 		rc = w->call->on_question(w->call->arg, &v[i], a, &answer, c, e);
 		if (rc < 0)
 			return rc;

@@ -644,6 +644,27 @@ static void questions_go_to_the_last_call_that_answers_any_and_are_bounded(void 
 	assert_int_equal(r.rc, OK);
 }
 
+static void a_call_is_not_asked_for_ever(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *why;
+
+	begin_asked(&r);
+	for (int i = 0; i < 32; i++) {
+		assert_true(ask(&r, "\"a\"", &why));
+		wait_bell(&r.asked);
+		bell_ring(&r.go);
+		expect_frame(&r,
+			     "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{\"server\":\"srv\","
+			     "\"kind\":0,\"message\":\"a\"}}\n");
+	}
+	assert_false(ask(&r, "\"a\"", &why));
+	assert_string_equal(why, "too many questions in one call");
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+}
+
 struct request {
 	struct rig *r;
 	const struct json *result;
@@ -729,6 +750,7 @@ int main(void)
 		cmocka_unit_test(a_question_ends_with_its_call),
 		cmocka_unit_test(a_caller_that_leaves_refuses_what_it_was_asked),
 		cmocka_unit_test(progress_keeps_a_call_alive_up_to_a_limit),
+		cmocka_unit_test(a_call_is_not_asked_for_ever),
 		cmocka_unit_test(
 			questions_go_to_the_last_call_that_answers_any_and_are_bounded),
 		cmocka_unit_test(any_request_is_answered_by_an_object_or_fails_with_its_reason),

@@ -327,14 +327,18 @@ static void a_stream_of_changes_that_ends_is_asked_for_again_with_pauses_that_gr
 	assert_string_equal(sent(&r), "");
 	assert_int_equal(tick(&r, 1), OK);
 	assert_non_null(strstr(sent(&r), "\"id\":4,\"method\":\"subscriptions/listen\""));
+	/* What changed meanwhile was told to nobody. */
+	assert_int_equal(tick(&r, 100), OK);
+	assert_non_null(strstr(sent(&r), "\"id\":5,\"method\":\"tools/list\""));
+	assert_int_equal(take(&r, ANSWER("5", TOOLS)), OK);
 	assert_int_equal(take(&r, ANSWER("4", "{\"resultType\":\"complete\"}")), OK);
 	assert_int_equal(r.ev.kind, MCP_EVENT_NONE);
 	assert_int_equal(tick(&r, 1999), OK);
 	assert_string_equal(sent(&r), "");
 	assert_int_equal(tick(&r, 1), OK);
-	assert_non_null(strstr(sent(&r), "\"id\":5,\"method\":\"subscriptions/listen\""));
+	assert_non_null(strstr(sent(&r), "\"id\":6,\"method\":\"subscriptions/listen\""));
 	/* One that refuses is left alone. */
-	assert_int_equal(take(&r, FAILURE("5", "-32601", "")), OK);
+	assert_int_equal(take(&r, FAILURE("6", "-32601", "")), OK);
 	assert_int_equal(r.s.listen_at_ms, 0);
 }
 

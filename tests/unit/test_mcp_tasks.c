@@ -234,6 +234,32 @@ static void a_task_that_is_stopped_or_takes_too_long_is_cancelled(void **state)
 	}
 }
 
+static void a_task_does_not_ask_for_ever(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *answers[5] = { NULL };
+	SCOPED(rig_done) struct rig r;
+
+	for (int i = 0; i < 4; i++) {
+		struct buf b = buf_in(&a, 10000);
+
+		buf_add(&b, S("{\"taskId\":\"t1\",\"pollIntervalMs\":1,\"status\":"
+			      "\"input_required\",\"inputRequests\":{"));
+		for (int k = 0; k < 11; k++)
+			buf_fmt(&b,
+				"%s\"k%d\":{\"method\":\"elicitation/create\",\"params\":{}}",
+				k ? "," : "", 11 * i + k);
+		buf_add(&b, S("}}"));
+		answers[i] = buf_str(&b).p;
+	}
+	rig_init(&r, answers);
+	assert_int_equal(await(&r), OK);
+	assert_true(r.result.failed);
+	assert_string_equal(r.result.text.p, "tool error: the task asks more than 32 things");
+	assert_int_equal(r.questions, 32);
+	assert_true(str_has(buf_str(&r.asked), S("tasks/cancel")));
+}
+
 static void a_task_that_its_server_has_lost_leaves_the_call_in_doubt(void **state)
 {
 	static const char *const answers[] = { NULL };
@@ -252,6 +278,7 @@ int main(void)
 		cmocka_unit_test(what_a_task_asks_is_answered_once),
 		cmocka_unit_test(what_was_not_offered_or_ends_badly_fails_the_call),
 		cmocka_unit_test(a_task_that_is_stopped_or_takes_too_long_is_cancelled),
+		cmocka_unit_test(a_task_does_not_ask_for_ever),
 		cmocka_unit_test(a_task_that_its_server_has_lost_leaves_the_call_in_doubt),
 	};
 

@@ -23,6 +23,9 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     die {}               exits in the middle of the call
     die_once {flag}      likewise, once: the file flag says that it did
     hang {}              never answers                pid {}, cwd {}    of this process
+    ask {message}        asks the person for a colour; what came back
+    again {n}            wants the call to be made again n times (stateless)
+    task {gate}          becomes a task that ends when the file gate exists (stateless)
     rich {}              has a schema with everything that some provider refuses
 
 Tricks (--do), each for itself or together:
@@ -52,6 +55,11 @@ Tricks (--do), each for itself or together:
     grandchild-setsid    starts a sleeping child in a session of its own, that ignores SIGTERM and holds stdout
     no-ping              does not answer ping
     linger=SECONDS       count has had its effect so long before it answers
+    stateless            has no handshake: speaks 2026-07-28, and nothing else
+    dual                 speaks that, and the revisions before it
+    unsupported=R        refuses server/discover, naming R as what it speaks
+    deaf-to-unknown      does not answer server/discover
+    listen-ends=N        ends the stream of changes N times, as soon as it is asked for
     slow-init=FILE       answers initialize only when FILE exists
     describe=TEXT        what every tool's description ends with
     resources            has resources: two notes (one long, a page each with page=1), bytes; a template; the tool
@@ -116,6 +124,9 @@ TOOLS = {
             "d": {"type": "array"}, "e": {"type": "integer", "enum": [0, 1], "exclusiveMinimum": 0},
             "f": {"type": ["string", "null"], "format": "uri", "uniqueItems": True}}}),
     "cwd": ("The working directory.", schema()),
+    "ask": ("Ask the person.", schema(message=STR)),
+    "again": ("Come again.", schema("n", n={"type": "integer"})),
+    "task": ("Takes its time.", schema("gate", gate=STR)),
 }
 RESOURCES = [
     ({"uri": "note://one", "name": "one", "title": "The first note", "mimeType": "text/plain"}, {"text": "first"}),
@@ -133,6 +144,10 @@ ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "id
                "count": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}}
 
 
+STATELESS, META = "2026-07-28", "io.modelcontextprotocol/"
+TASKS, WHEN = META + "tasks", "2026-01-01T00:00:00Z"
+
+
 def text(s, **more):
     return dict({"content": [{"type": "text", "text": s}]}, **more)
 
@@ -148,6 +163,7 @@ class Server:
         self.replies, self.reply_cond, self.next_id, self.open_ids = {}, threading.Condition(), 9000, set()
         self.noisy_done = False
         self.subscribed, self.touched = set(), {}
+        self.modern, self.tasks, self.ended = {}, {}, 0      # of requests without a handshake: id to what they can
 
     # Wire -----------------------------------------------------------------------------------
 
@@ -191,6 +207,10 @@ class Server:
             self.write(b"\xff\xfe{}\n")
         if "string-ids" in self.do:
             self.write(json.dumps({"jsonrpc": "2.0", "id": "x%s" % msg["id"], "result": {}}).encode() + b"\n")
+        if result is not None and msg["id"] in self.modern:
+            result.setdefault("resultType", "complete")
+            if msg.get("method") == "tools/list":
+                result.update(ttlMs=0, cacheScope="private")
         out = {"jsonrpc": "2.0", "id": msg["id"]}
         out.update({"error": error} if error else {"result": result})
         for _ in range(2 if "twice" in self.do else 1):
@@ -238,6 +258,66 @@ class Server:
             "protocolVersion": self.revision,
             "capabilities": caps,
             "serverInfo": {"name": "scripted", "version": "1"}})
+
+    def stateless(self, msg):
+        """A request in the words of the revision without a handshake; True when that was all."""
+        method, params = msg["method"], msg.get("params") or {}
+        meta = params.get("_meta") or {}
+        version = meta.get(META + "protocolVersion")
+        if version is None and "dual" in self.do:
+            return False
+        if version is None:
+            self.answer(msg, error={"code": -32602, "message": "%s: I speak %s only" % (method, STATELESS)})
+            return True
+        if version != STATELESS:
+            self.answer(msg, error={"code": -32022, "message": "Unsupported protocol version",
+                                    "data": {"supported": [STATELESS], "requested": version}})
+            return True
+        self.revision = STATELESS
+        self.modern[msg["id"]] = meta[META + "clientCapabilities"]
+        if method == "server/discover":
+            self.answer(msg, {"supportedVersions": [STATELESS] + (["2025-11-25"] if "dual" in self.do else []),
+                              "capabilities": {"tools": {"listChanged": True}, "extensions": {TASKS: {}}},
+                              "ttlMs": 0, "cacheScope": "private",
+                              "_meta": {META + "serverInfo": {"name": "scripted", "version": "1"}}})
+        elif method == "subscriptions/listen":
+            self.listen(msg)
+        elif method.startswith("tasks/"):
+            self.task(msg, params)
+        else:
+            return False
+        return True
+
+    def listen(self, msg):
+        mine = {META + "subscriptionId": msg["id"]}
+        self.notify("notifications/subscriptions/acknowledged",
+                    {"_meta": mine, "notifications": msg["params"]["notifications"]})
+        if self.ended < int(self.do.get("listen-ends") or 0):
+            self.ended += 1
+            if self.ended % 2:
+                self.notify("notifications/cancelled", {"requestId": msg["id"]})
+            else:
+                self.answer(msg, {"_meta": mine})
+        for _ in range(int(self.do.get("list-changed") or 0)):
+            if "late" not in self.tools:
+                self.tools.append("late")
+            self.notify("notifications/tools/list_changed", {"_meta": mine})
+
+    def task(self, msg, params):
+        t = self.tasks.get(params["taskId"])
+        if t is None or TASKS not in self.modern[msg["id"]].get("extensions", {}):
+            self.answer(msg, error={"code": -32602, "message": "Task not found"})
+            return
+        if msg["method"] == "tasks/cancel":
+            self.log("event", "task cancelled")
+            self.answer(msg, {})
+            return
+        t["n"] += 1
+        state = {"taskId": params["taskId"], "createdAt": WHEN, "lastUpdatedAt": WHEN, "ttlMs": 60000,
+                 "pollIntervalMs": 20, "status": "working", "statusMessage": "look %d" % t["n"]}
+        if os.path.exists(t["gate"]):
+            state.update(status="completed", result=text("the task is done"))
+        self.answer(msg, state)
 
     def initialized(self):
         for _ in range(int(self.do.get("list-changed") or 0)):
@@ -477,6 +557,33 @@ class Server:
             self.answer(msg, {"messages": [says("user", "Just plain.")]})
         else:
             self.answer(msg, error={"code": -32602, "message": "Unknown prompt: " + p["name"]})
+    def tool_ask(self, args, msg):
+        params = {"mode": "form", "message": args.get("message", "Which colour?"), "requestedSchema": {
+            "type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}}
+        if msg["id"] not in self.modern:
+            return text(json.dumps(self.ask("elicitation/create", params)))
+        if "form" not in self.modern[msg["id"]].get("elicitation", {}):
+            return {"error": {"code": -32021, "message": "Missing required client capability",
+                              "data": {"requiredCapabilities": {"elicitation": {"form": {}}}}}}
+        answers = msg["params"].get("inputResponses")
+        if answers is None or msg["params"].get("requestState") != "asked":
+            return {"resultType": "input_required", "requestState": "asked",
+                    "inputRequests": {"colour": {"method": "elicitation/create", "params": params}}}
+        return text(json.dumps(answers))
+
+    def tool_again(self, args, msg):
+        at = int(msg["params"].get("requestState") or 0)
+        if at < args["n"]:
+            return {"resultType": "input_required", "requestState": str(at + 1)}
+        return text("after %d" % at)
+
+    def tool_task(self, args, msg):
+        if TASKS not in self.modern.get(msg["id"], {}).get("extensions", {}):
+            return text("tasks are not spoken here", isError=True)
+        tid = "task-%d" % (len(self.tasks) + 1)
+        self.tasks[tid] = {"gate": args["gate"], "n": 0}
+        return {"resultType": "task", "taskId": tid, "status": "working", "createdAt": WHEN,
+                "lastUpdatedAt": WHEN, "ttlMs": 60000, "pollIntervalMs": 20}
 
     def tool_late(self, args, msg):
         return text("late tool ran")
@@ -495,7 +602,14 @@ class Server:
             os._exit(4)
         if "silent" in self.do:
             return
-        if method == "initialize":
+        if "id" in msg and ("stateless" in self.do or "dual" in self.do) and self.stateless(msg):
+            return
+        if method == "server/discover" and "deaf-to-unknown" in self.do:
+            return
+        if method == "server/discover" and "unsupported" in self.do:
+            self.answer(msg, error={"code": -32022, "message": "Unsupported protocol version",
+                                    "data": {"supported": [self.do["unsupported"]], "requested": STATELESS}})
+        elif method == "initialize":
             if "no-init" not in self.do:
                 self.initialize(msg)
         elif method == "notifications/initialized":
