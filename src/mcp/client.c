@@ -9,6 +9,7 @@
 
 #include "config/confine.h"
 #include "mcp/calls.h"
+#include "mcp/flood.h"
 #include "mcp/noise.h"
 #include "mcp/notices.h"
 #include "mcp/watches.h"
@@ -46,6 +47,8 @@ struct conn {
 	struct mcp_notices notices;
 	struct mcp_lines lines;
 	struct mcp_noise errs, foreign, logs;
+	struct mcp_flood flood;
+	bool flood_told;
 	/* Messages of the session that wait to be written. */
 	struct arena control_arena;
 	struct buf control;
@@ -295,16 +298,18 @@ static int answer_lost(struct conn *c, int64_t id, const char *why, struct err *
 /* A line that is too long or, as a whole, too deep to read. */
 static int take_unread(struct conn *c, const struct mcp_line *line, struct err *e)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
 	int64_t ids[256 + 5], id;
 	char why[64];
 	size_t n = 0;
 	int rc = OK;
 
-	(void)(line->cut ? snprintf(why, sizeof(why), "over the limit of %zu bytes",
-				    c->opt->line_max)
-			 : snprintf(why, sizeof(why), "nested too deeply"));
-	log_warn("mcp.foreign", "server=%.*s note=\"a line was %s and was dropped\"",
-		 STRF(c->opt->label), why);
+	(void)(line->cut
+		       ? snprintf(why, sizeof(why), "over the limit of %zu bytes",
+				  c->opt->line_max)
+		       : snprintf(why, sizeof(why), "nested too deeply or of too many parts"));
+	mcp_noise_line(&c->foreign, S("warning"),
+		       arena_fmt(&a, "a line was %s and was dropped", why), clock_mono_ms());
 	switch (mcp_rpc_lost(line, &id)) {
 	case MCP_LOST_NOTHING:
 		return OK;
@@ -346,6 +351,7 @@ static int read_out(struct conn *c, bool *more, struct err *e)
 	int rc = OK;
 
 	*more = n > 0 || (n < 0 && errno == EINTR);
+	mcp_flood_note(&c->flood, MCP_FLOOD_BYTES, bytes.n, clock_mono_ms());
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		c->out_open = false;
 	while (bytes.n && rc == OK) {
@@ -354,6 +360,10 @@ static int read_out(struct conn *c, bool *more, struct err *e)
 		if (!mcp_lines_take(&c->lines, &bytes, &line))
 			break;
 		rc = take_line(c, &line, e);
+		/* The memory of an answer is with the call that waited for it. */
+		if (line.a.used)
+			mcp_flood_note(&c->flood, MCP_FLOOD_UNASKED, line.text.n,
+				       clock_mono_ms());
 		arena_free(&line.a);
 	}
 	return rc;
@@ -362,11 +372,14 @@ static int read_out(struct conn *c, bool *more, struct err *e)
 static bool read_err(struct conn *c)
 {
 	ssize_t n = read(proc_fd(c->proc, 2), c->chunk, sizeof(c->chunk));
+	int64_t now = clock_mono_ms();
 
-	if (n > 0)
-		mcp_noise_feed(&c->errs, (str){ c->chunk, (size_t)n }, clock_mono_ms());
+	if (n > 0) {
+		mcp_flood_note(&c->flood, MCP_FLOOD_STDERR, (size_t)n, now);
+		mcp_noise_feed(&c->errs, (str){ c->chunk, (size_t)n }, now);
+	}
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		mcp_noise_end(&c->errs, clock_mono_ms());
+		mcp_noise_end(&c->errs, now);
 		c->err_open = false;
 	}
 	return n > 0;
@@ -393,7 +406,19 @@ static int64_t wake_at(struct conn *c, bool idle)
 		due = c->stalled_ms + c->opt->stall_ms;
 	if (c->notices.due_ms && c->notices.due_ms < due)
 		due = c->notices.due_ms;
+	if (c->flood.until_ms && c->flood.until_ms < due)
+		due = c->flood.until_ms;
 	return due == INT64_MAX ? 0 : due;
+}
+
+/* Who sends more than can be read beside all else waits for a while. */
+static bool floods(struct conn *c, int64_t now)
+{
+	if (!mcp_flood_over(&c->flood, now))
+		return false;
+	if (!c->flood_told)
+		remark(c, S("it sends more than anybody asked for, and is read slowly"));
+	return c->flood_told = true;
 }
 
 static void tell_notices(struct conn *c, int64_t now)
@@ -442,6 +467,8 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 		return err_set(e, E_TIMEOUT, "it read nothing for %lld ms",
 			       (long long)c->opt->stall_ms);
 	tell_notices(c, now);
+	if (floods(c, now))
+		fds[OUT].fd = fds[ERR].fd = -1;
 	if (c->out.n)
 		fds[IN].fd = proc_fd(c->proc, 0);
 	else
@@ -465,10 +492,13 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 /* "exit 1; stderr: its last line", as far as there is such a thing. */
 static void say_why(struct conn *c, int rc, const char *why, struct mcp_ended *out)
 {
-	bool add = c->errs.last[0] && (rc == E_IO || !c->was_ready);
+	bool err = c->errs.last[0] || c->was_ready;
+	const char *word = err ? "; stderr: " : "; its output is no JSON-RPC 2.0: ";
+	const char *said = err ? c->errs.last : c->foreign.last;
 
-	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", why, add ? "; stderr: " : "",
-		       add ? c->errs.last : "");
+	if (!said[0] || (rc != E_IO && c->was_ready))
+		word = said = "";
+	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", why, word, said);
 	out->was_ready = c->was_ready;
 	out->probed = rc == E_IO && c->session.phase == MCP_PHASE_DISCOVER;
 }

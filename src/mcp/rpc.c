@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#define VALUES_MAX 500000
+
 void mcp_lines_init(struct mcp_lines *l, size_t max)
 {
 	*l = (struct mcp_lines){ .max = max };
@@ -85,6 +87,33 @@ bool mcp_lines_take(struct mcp_lines *l, str *chunk, struct mcp_line *out)
 	return true;
 }
 
+/* Behind the string that begins at s[i], or s.n when it has no end here. */
+static size_t skip_string(str s, size_t i)
+{
+	for (i++; i < s.n && s.p[i] != '"'; i++)
+		i += s.p[i] == '\\';
+	return i < s.n ? i + 1 : s.n;
+}
+
+/* Of so many values that reading them would take far more memory than the text has?  Only a
+ * long text can be. */
+static bool too_wide(str s)
+{
+	size_t n = 0;
+
+	if (s.n < VALUES_MAX)
+		return false;
+	for (size_t i = 0; i < s.n && n < VALUES_MAX;) {
+		if (s.p[i] == '"') {
+			i = skip_string(s, i);
+			continue;
+		}
+		n += s.p[i] == ',' || s.p[i] == '[' || s.p[i] == '{';
+		i++;
+	}
+	return n == VALUES_MAX;
+}
+
 void mcp_rpc_read(struct mcp_msg *out, struct arena *a, str line)
 {
 	const struct json *method;
@@ -96,7 +125,8 @@ void mcp_rpc_read(struct mcp_msg *out, struct arena *a, str line)
 	line = str_trim(line);
 	if (!line.n || (line.p[0] != '{' && line.p[0] != '['))
 		return;
-	if ((rc = json_read(&v, a, line, NULL)) < 0) {
+	rc = too_wide(line) ? E_LIMIT : json_read(&v, a, line, NULL);
+	if (rc < 0) {
 		out->kind = rc == E_LIMIT ? MCP_DEEP : MCP_FOREIGN;
 		return;
 	}
@@ -136,14 +166,6 @@ bool mcp_rpc_own_id(const struct json *id, int64_t *out)
 	else
 		return false;
 	return true;
-}
-
-/* Behind the string that begins at s[i], or s.n when it has no end here. */
-static size_t skip_string(str s, size_t i)
-{
-	for (i++; i < s.n && s.p[i] != '"'; i++)
-		i += s.p[i] == '\\';
-	return i < s.n ? i + 1 : s.n;
 }
 
 /* The integer that begins at s[i], and is followed by more of its object. */

@@ -44,7 +44,8 @@ enum mcp_kind {
 	MCP_NOTICE,
 	MCP_ANSWER,
 	MCP_BATCH, /* an array of messages: the elements of .batch */
-	MCP_DEEP, /* JSON that is nested too deeply to be read: what was lost is told by its ends */
+	MCP_DEEP, /* JSON that is nested too deeply, or of too many values (half a million), to be
+		   * read: what was lost is told by its ends */
 };
 
 struct mcp_msg {
