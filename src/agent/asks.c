@@ -4,6 +4,7 @@
  */
 #include "agent/asks.h"
 
+#include "agent/sampling.h"
 #include "os/log.h"
 #include "text/text.h"
 
@@ -98,6 +99,7 @@ int asks_answer(struct run *r, str call_id, const struct mcp_question *q, struct
 	case MCP_ELICIT:
 		return ask_person(r, call_id, q, a, out, c, e);
 	case MCP_SAMPLE:
+		return sampling_answer(r, call_id, q, a, out, c, e);
 	case MCP_ROOTS:
 		break;
 	}

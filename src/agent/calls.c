@@ -270,23 +270,12 @@ static bool open_call(const struct call *c)
 	return c->state == CALL_PLANNED || c->state == CALL_RUNNING;
 }
 
-/* Does somebody see questions?  What runs by itself waits for nobody. */
-static bool attended(const struct run *r)
-{
-	static const char *const alone[] = { "cron", "watch", "system" };
-
-	for (size_t i = 0; i < COUNT(alone); i++)
-		if (str_eq(r->t->kind, str_of(alone[i])))
-			return false;
-	return r->io != NULL;
-}
-
 /* Ask about a planned call; afterwards it is running, or has its refusal journaled, or waits
  * for an answer and is planned still. */
 static int ask(struct slot *s, struct arena *ra, struct err *e)
 {
 	struct run *r = s->r;
-	bool there = attended(r), parks = there && r->io->parks;
+	bool there = run_attended(r), parks = there && r->io->parks;
 	struct approver *by = there && r->io->approver ? r->io->approver : &approver_deny_all;
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc;
@@ -446,4 +435,14 @@ int run_calls(struct run *r, struct arena *ra, struct err *e)
 	}
 	r->perf.tool_ms += clock_mono_ms() - began;
 	return rc == OK && r->waits ? run_park(r, e) : rc;
+}
+
+bool run_attended(const struct run *r)
+{
+	static const char *const alone[] = { "cron", "watch", "system" };
+
+	for (size_t i = 0; i < COUNT(alone); i++)
+		if (str_eq(r->t->kind, str_of(alone[i])))
+			return false;
+	return r->io != NULL;
 }

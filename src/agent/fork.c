@@ -159,16 +159,16 @@ static int ask(struct asking *k, struct model_reply *reply, struct model_failure
 		.tools = m->tools,
 		.tools_n = m->tools_n,
 	};
-	int64_t tokens = text_tokens(req.system) + text_tokens(m->row->tools) +
-			 prompt_tokens(k->msgs, k->msgs_n);
-	int rc = agent_once_request(k->ag, &req, tokens, k->a, reply, fail, c, e);
+	const struct once q = { .tokens = text_tokens(req.system) + text_tokens(m->row->tools) +
+					  prompt_tokens(k->msgs, k->msgs_n) };
+	int rc = agent_once_request(k->ag, &q, &req, k->a, reply, fail, c, e);
 
 	if (rc < 0)
 		return rc;
 	k->f->v[k->f->n++] = (struct fork_round){
 		.text = reply->text,
 		.usage = reply->usage,
-		.est_tokens = tokens,
+		.est_tokens = q.tokens,
 		.answer_tokens = text_tokens(reply->wire),
 		.ms = reply->total_ms,
 	};

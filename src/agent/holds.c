@@ -8,6 +8,7 @@
 #include "text/text.h"
 #include "tools/dynamic.h"
 
+#define TITLE_MAX 60
 #define PREFIXES_MAX 8
 #define SHOWN 80
 
@@ -66,6 +67,12 @@ static void add_head(struct buf *b, const struct holds *h)
 	buf_add(b, S("; /brief, /short and /off switch them"));
 }
 
+/* What a server says of itself, on one line. */
+static str shown(struct arena *a, str text)
+{
+	return text_line(a, text_visible(a, text, true), TITLE_MAX);
+}
+
 str holds_list(const struct holds *h, struct arena *a)
 {
 	struct buf b = buf_in(a, 1u << 20);
@@ -76,6 +83,10 @@ str holds_list(const struct holds *h, struct arena *a)
 	for (size_t i = 0; i < h->set.n; i++) {
 		const struct tool_spec *t = &h->set.v[i];
 		buf_fmt(&b, "\n- %.*s", STRF(t->name));
+		if (t->server.n && t->title.n)
+			buf_fmt(&b, "  \"%.*s\"", STRF(shown(a, t->title)));
+		if (t->icon.n)
+			buf_fmt(&b, "  [icon: %.*s]", STRF(shown(a, t->icon)));
 		if (t->server.n)
 			buf_fmt(&b, "  (server=%.*s tool=%.*s)", STRF(t->server),
 				STRF(t->tool));

@@ -18,6 +18,7 @@ struct learn {
 	str issuer;
 	str turn_id, session_id; /* as of struct once */
 	int64_t tokens; /* of the request, estimated */
+	bool forgets;
 	const struct cancel *c;
 	struct spend spend;
 	struct snapshot *snap; /* whose limits these are */
@@ -29,6 +30,8 @@ static int on_learn(void *arg, const struct model_quirks *q, struct err *e)
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	int rc;
 
+	if (l->forgets)
+		return OK;
 	if ((rc = store_begin(&tx, l->ag->opt.store, l->c, e)) < 0 ||
 	    (rc = store_quirks_set(&tx, l->issuer, q->flags, q->context_window, e)) < 0)
 		return rc;
@@ -113,14 +116,18 @@ static int complete(struct learn *l, struct model_req *req, struct arena *a,
 	return rc;
 }
 
-int agent_once_request(struct agent *ag, struct model_req *req, int64_t tokens, struct arena *a,
-		       struct model_reply *reply, struct model_failure *fail,
+int agent_once_request(struct agent *ag, const struct once *q, struct model_req *req,
+		       struct arena *a, struct model_reply *reply, struct model_failure *fail,
 		       const struct cancel *c, struct err *e)
 {
+	struct model *model = q->model ? q->model : ag->opt.model;
 	struct learn learn = { .ag = ag,
-			       .model = ag->opt.model,
-			       .issuer = model_issuer(ag->opt.model),
-			       .tokens = tokens,
+			       .model = model,
+			       .issuer = model_issuer(model),
+			       .turn_id = q->turn_id,
+			       .session_id = q->session_id,
+			       .tokens = q->tokens,
+			       .forgets = q->forgets,
 			       .c = c };
 	int rc = complete(&learn, req, a, reply, fail, e);
 

@@ -12,6 +12,8 @@ struct once {
 	str session_id; /* whose tokens these are; "" nobody's */
 	size_t text_max; /* bytes of the answer */
 	struct model *model; /* NULL: the agent's */
+	int64_t tokens; /* of agent_once_request(): what it is estimated at */
+	bool forgets; /* what is learnt of the endpoint is not kept: it was not our own request */
 	bool strict; /* an answer that calls tools beside its text is E_PROTO */
 };
 
@@ -21,11 +23,11 @@ struct once {
 int agent_once(struct agent *ag, const struct once *q, struct arena *a, str *text,
 	       struct model_failure *fail, const struct cancel *c, struct err *e) MUSTUSE;
 
-/* One request of whatever form (of req what is asked; quirks and calls back are filled in), on no
- * turn's account: held, settled and counted as above.  tokens: what it is estimated at.  As
+/* One request of whatever form (of req what is asked; quirks and calls back are filled in): held,
+ * settled and counted as above; of q account, model, tokens and forgets count.  As
  * model_complete(), and E_LIMIT with the words for a person when a limit leaves no room. */
-int agent_once_request(struct agent *ag, struct model_req *req, int64_t tokens, struct arena *a,
-		       struct model_reply *reply, struct model_failure *fail,
+int agent_once_request(struct agent *ag, const struct once *q, struct model_req *req,
+		       struct arena *a, struct model_reply *reply, struct model_failure *fail,
 		       const struct cancel *c, struct err *e) MUSTUSE;
 
 #endif

@@ -79,7 +79,6 @@ struct run {
 	bool done; /* the answer is there: */
 	str text, wire;
 	enum model_finish finish;
-
 	struct model_row *model_rows; /* not yet written; in the turn's arena */
 	size_t model_rows_n, model_rows_cap;
 	struct sent_parts parts; /* of the turn's last request */
@@ -89,6 +88,7 @@ struct run {
 
 /* calls.c: ask for, run and journal every call of the turn that has no result yet. */
 int run_calls(struct run *r, struct arena *ra, struct err *e) MUSTUSE;
+bool run_attended(const struct run *r); /* does somebody see questions of it? */
 /* question.c: a PLANNED call of a turn that parks: with its answer it is RUNNING or has its
  * refusal (not journaled yet); else it is asked about, and r->waits is set. */
 int run_question(struct run *r, const struct tool_spec *spec, struct call *call,

@@ -39,6 +39,20 @@ static int report_down(struct cli *cli, struct engine *g)
 	return down ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Its title, where a server gives it one, and its description, on one line. */
+static str about(struct cli *cli, const struct tool_spec *t)
+{
+	str title = t->server.n ? t->title : S("");
+
+	return text_line(
+		cli->a,
+		text_visible(cli->a,
+			     arena_fmt(cli->a, "%.*s%s%.*s", STRF(text_line(cli->a, title, 60)),
+				       title.n ? ": " : "", STRF(t->description)),
+			     true),
+		title.n ? 160 : 100);
+}
+
 static int list(struct cli *cli, struct engine *g, bool json)
 {
 	struct buf b = buf_in(cli->a, 64u << 20);
@@ -49,14 +63,15 @@ static int list(struct cli *cli, struct engine *g, bool json)
 	for (size_t i = 0; i < set.n; i++) {
 		const struct tool_spec *t = &set.v[i];
 		if (!json) {
-			buf_fmt(&b, "%.*s\t%.*s\n", STRF(t->name),
-				STRF(text_line(cli->a, t->description, 100)));
+			buf_fmt(&b, "%.*s\t%.*s\n", STRF(t->name), STRF(about(cli, t)));
 			continue;
 		}
 		buf_add(&b, i ? S(",\n{") : S("\n{"));
 		buf_json_member(&b, "name", t->name);
 		buf_json_member(&b, "server", t->server);
 		buf_json_member(&b, "tool", t->tool);
+		buf_json_member(&b, "title", t->title);
+		buf_json_member(&b, "icon", t->icon);
 		buf_json_member(&b, "description", t->description);
 		buf_json_key(&b, "inputSchema");
 		buf_add(&b, t->schema);

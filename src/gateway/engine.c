@@ -136,7 +136,7 @@ static int open_host(struct engine *g, struct err *e)
 		.on_notice = on_notice,
 		.arg = g,
 		.roots = g->cfg->agent.workspace,
-		.offer = { .form = true, .url = true },
+		.offer = { .form = true, .url = true, .sampling = g->model != NULL },
 	};
 	struct mcp_manifest m;
 	int rc = load_manifest(&m, &g->arena, g->cfg, e);

@@ -50,6 +50,7 @@ static void copy_tool(struct arena *a, struct mcp_tool *to, const struct mcp_too
 	to->server = arena_dup(a, from->server);
 	to->tool = arena_dup(a, from->tool);
 	to->title = arena_dup(a, from->title);
+	to->icon = arena_dup(a, from->icon);
 	to->description = arena_dup(a, from->description);
 	to->schema = arena_dup(a, from->schema);
 	to->print = arena_dup(a, from->print);

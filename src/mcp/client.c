@@ -7,8 +7,8 @@
  */
 #include "mcp/client.h"
 
-#include "config/confine.h"
 #include "mcp/calls.h"
+#include "mcp/child.h"
 #include "mcp/flood.h"
 #include "mcp/noise.h"
 #include "mcp/notices.h"
@@ -97,34 +97,6 @@ static void conn_free(struct conn *c)
 	mcp_frame_free(c->frame);
 	arena_free(&c->control_arena);
 	arena_free(&c->batch_arena);
-}
-
-static int start_child(struct conn *c, const struct cancel *stop, struct err *e)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	const struct mcp_server_cfg *s = c->opt->server;
-	const char **argv = NEWN(&a, const char *, s->args.n + 2);
-	const char *const *env = c->opt->env;
-	const struct sandbox *box = config_sandbox_child(&a, c->opt->box, &env);
-	str missing =
-		box && s->box.require ? sandbox_missing(&a, box, sandbox_kernel()) : S("");
-
-	if (missing.n)
-		return err_set(e, E_DENIED,
-			       "its sandbox is required and this kernel lacks: %.*s",
-			       STRF(missing));
-	argv[0] = arena_cstr(&a, s->command);
-	for (size_t i = 0; i < s->args.n; i++)
-		argv[i + 1] = arena_cstr(&a, s->args.v[i]);
-	return proc_start(&c->proc,
-			  &(struct proc_opt){ .argv = argv,
-					      .env = env,
-					      .cwd = c->opt->cwd,
-					      .in = PROC_PIPE,
-					      .out = PROC_PIPE,
-					      .err = PROC_PIPE,
-					      .box = box },
-			  stop, e);
 }
 
 /* At the border of a frame: may callers write? */
@@ -532,7 +504,7 @@ static int run(void *arg, const struct cancel *stop, struct mcp_ended *out)
 	const struct client *client = arg;
 	struct conn *c = conn_new(&a, client);
 	struct err e = { 0 };
-	int rc = start_child(c, stop, &e);
+	int rc = mcp_child_start(&c->proc, c->opt, stop, &e);
 
 	*out = (struct mcp_ended){ 0 };
 	if (rc < 0) {

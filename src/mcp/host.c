@@ -7,6 +7,7 @@
 
 #include "config/confine.h"
 #include "mcp/catalog.h"
+#include "mcp/child.h"
 #include "mcp/names.h"
 #include "mcp/server.h"
 #include "os/clock.h"
@@ -131,18 +132,6 @@ static void keep_listing(struct mcp_host *h, struct mcp_server *s, str text)
 		s->known.kept = hash;
 }
 
-/* Names in the manifest that the server does not have. */
-static void warn_missing(const struct mcp_server *s, const struct mcp_listing *l)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-
-	for (size_t i = 0; i < s->cfg.tools.n; i++)
-		if (!map_get(&l->seen, s->cfg.tools.v[i]))
-			log_warn("mcp.tools",
-				 "server=%.*s note=\"it has no such tool\" tool=%.*s",
-				 STRF(s->client.label), STRF(log_q(&a, s->cfg.tools.v[i])));
-}
-
 static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *session,
 		     struct mcp_listing *listing)
 {
@@ -154,7 +143,7 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *
 	struct mcp_known now;
 	bool changed, news;
 
-	warn_missing(s, listing);
+	mcp_server_warn(s, listing);
 	lock(h);
 	mcp_listing_done(&s->known.listing);
 	s->known.listing = *listing;
@@ -212,16 +201,6 @@ static void load_listing(struct mcp_host *h, struct mcp_server *s)
 	mcp_server_recall(s, v);
 }
 
-static const char *child_cwd(struct mcp_host *h, struct arena *a,
-			     const struct mcp_server_cfg *cfg)
-{
-	if (!cfg->cwd.n)
-		return h->cwd;
-	if (cfg->cwd.p[0] == '/')
-		return arena_cstr(a, cfg->cwd);
-	return arena_fmt(a, "%s/%.*s", h->cwd, STRF(cfg->cwd)).p;
-}
-
 static int make_server(struct mcp_host *h, const struct config *config,
 		       const struct mcp_server_cfg *cfg, struct mcp_server **out, struct err *e)
 {
@@ -231,7 +210,7 @@ static int make_server(struct mcp_host *h, const struct config *config,
 		.cfg = cfg,
 		.env = config_child_env(&a, config, h->opt.env, inherit, cfg->env.v,
 					cfg->env.n),
-		.cwd = child_cwd(h, &a, cfg),
+		.cwd = mcp_child_cwd(&a, h->cwd, cfg),
 		.config = config,
 		.vars = h->opt.env,
 		.root = h->opt.roots,
@@ -443,6 +422,8 @@ int mcp_host_reload(struct mcp_host *h, const struct config *config,
 		return rc;
 	lock(h);
 	set_limit(h, config);
+	for (struct mcp_server *s = h->servers; s; s = s->next)
+		mcp_server_level(s, config);
 	unlock(h);
 	/* The old one goes before its successor of the same name comes: they may share files. */
 	stop_all(h, take_unwanted(h, manifest));
@@ -594,5 +575,20 @@ int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, stru
 	else
 		rc = s->link.request(s->link.arg, request, &limit, a, result, c, e);
 	let_go(h, s);
+	return rc;
+}
+
+int mcp_host_sampling(struct mcp_host *h, const struct mcp_question *q, struct arena *a,
+		      struct mcp_sampling_cfg *out, struct err *e)
+{
+	struct mcp_server *s;
+	int rc;
+
+	lock(h);
+	for (s = h->servers; s && !str_eq(s->cfg.name, q->server);)
+		s = s->next;
+	rc = s ? mcp_server_sample(s, q, a, out, e)
+	       : err_set(e, E_NOENT, "there is no server \"%.*s\"", STRF(q->server));
+	unlock(h);
 	return rc;
 }

@@ -23,6 +23,7 @@ struct mcp_tool {
 	str server; /* name in the manifest */
 	str tool; /* the server's own name for it */
 	str title, description;
+	str icon; /* its first one in words, "" none: kind and size, never the picture */
 	str schema; /* input schema, JSON object text */
 	str output; /* output schema, the same, "" none; not in catalogues */
 	str print; /* of what the server says of the tool: hex digits that change with it */
@@ -105,5 +106,11 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
  * which the message gives; else as mcp_host_call(). */
 int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, struct arena *a,
 		     const struct json **result, const struct cancel *c, struct err *e) MUSTUSE;
+
+/* A server asks for a completion: what its entry in the manifest says of that, counted against its
+ * limits.  E_NOENT no such server, E_DENIED it may not, E_BUSY it asked too often; *out is filled
+ * but for the first. */
+int mcp_host_sampling(struct mcp_host *h, const struct mcp_question *q, struct arena *a,
+		      struct mcp_sampling_cfg *out, struct err *e) MUSTUSE;
 
 #endif

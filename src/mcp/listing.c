@@ -4,6 +4,8 @@
  */
 #include "mcp/listing.h"
 
+#include "base/utf.h"
+
 #include "text/sha256.h"
 
 #define TOOLS_MAX 4096
@@ -45,6 +47,19 @@ static str print_of(struct arena *a, const struct mcp_tool *t)
 	return arena_dup(a, str_sub(sha256_hex(&tmp, buf_str(&b)), 0, PRINT_DIGITS));
 }
 
+/* The picture is never fetched. */
+static str icon_text(struct arena *a, const struct json *icons)
+{
+	const struct json *icon = json_at(icons, 0);
+	str kind = utf_head(json_str(icon, "mimeType"), 40);
+	str size = utf_head(json_text(json_at(json_get(icon, "sizes"), 0)), 20);
+
+	if (!json_is(icons, JSON_ARRAY) || !json_is(icon, JSON_OBJECT))
+		return S("");
+	return arena_fmt(a, "%.*s%s%.*s", STRF(kind.n ? kind : S("picture")), size.n ? " " : "",
+			 STRF(size));
+}
+
 static void add_tool(struct mcp_listing *l, const struct json *v)
 {
 	const struct json *hints = json_get(v, "annotations");
@@ -65,6 +80,7 @@ static void add_tool(struct mcp_listing *l, const struct json *v)
 	t = &l->tools[l->n++];
 	t->tool = name;
 	t->title = arena_dup(&l->a, title.n ? title : json_str(hints, "title"));
+	t->icon = icon_text(&l->a, json_get(v, "icons"));
 	t->description = arena_dup(&l->a, json_str(v, "description"));
 	t->schema = schema_text(&l->a, json_get(v, "inputSchema"), S(NO_SCHEMA));
 	t->output = schema_text(&l->a, json_get(v, "outputSchema"), S(""));

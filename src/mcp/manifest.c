@@ -11,12 +11,12 @@
 #include "text/json.h"
 #include "text/toml.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define MANIFEST_MAX ((size_t)1 << 20)
 #define SERVERS_MAX 100
 #define NAME_MAX_BYTES 64
+#define LEVELS "debug info notice warning error critical alert emergency"
 #define PROFILES "strict compat off"
 #define TIMEOUT_MAX_MS (INT64_C(7) * 24 * 3600 * 1000)
 
@@ -35,7 +35,7 @@ struct entry {
 	bool disabled;
 };
 
-enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, IGNORED, BOX, AUTH, UNUSED };
+enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, SKIP, BOX, AUTH, ASKS, LEVEL, ROOTS, UNUSED };
 
 static const struct key {
 	const char *name;
@@ -55,9 +55,12 @@ static const struct key {
 	{ "cwd", TEXT, offsetof(struct mcp_server_cfg, cwd) },
 	{ "sandbox", BOX, 0 },
 	{ "auth", AUTH, 0 },
+	{ "sampling", ASKS, 0 },
+	{ "log_level", LEVEL, 0 },
+	{ "roots", ROOTS, 0 },
 	{ "disabled", OTHER, 0 },
 	{ "enabled", OTHER, 0 },
-	{ "description", IGNORED, 0 },
+	{ "description", SKIP, 0 },
 	{ "auth_command", UNUSED, 0 },
 	{ "auth_args", UNUSED, 0 },
 	{ "dynamic_tools", UNUSED, 0 },
@@ -326,6 +329,14 @@ static int read_http(struct reading *r, struct entry *en, const struct toml *v, 
 	return rc < 0 ? err_wrap(e, rc, "%s", where(r, v, en->cfg.name)) : OK;
 }
 
+static int read_sampling(struct reading *r, struct entry *en, const struct toml *v,
+			 struct err *e)
+{
+	int rc = mcp_sampling_cfg_read(&en->cfg.sampling, r->a, v, e);
+
+	return rc < 0 ? err_wrap(e, rc, "%s", where(r, v, en->cfg.name)) : OK;
+}
+
 static const struct key *key_find(str name)
 {
 	for (size_t i = 0; i < COUNT(keys); i++)
@@ -360,12 +371,18 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 		return read_time(r, en, v, field, e);
 	case OTHER:
 		return read_other(r, en, v, e);
-	case IGNORED:
+	case SKIP:
 		return OK;
 	case BOX:
 		return read_box(r, en, v, e);
 	case AUTH:
 		return read_auth(r, en, v, e);
+	case ASKS:
+		return read_sampling(r, en, v, e);
+	case LEVEL:
+		return read_word(r, en, v, LEVELS, &en->cfg.log_level, e);
+	case ROOTS:
+		return read_paths(r, en, v, &en->cfg.roots, e);
 	case UNUSED:
 		warn(r, arena_fmt(r->a, "%s: \"%s\" is not used", where(r, v, en->cfg.name),
 				  k->name));

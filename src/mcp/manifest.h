@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "mcp/auth_cfg.h"
 #include "mcp/http_cfg.h"
+#include "mcp/sampling_cfg.h"
 
 struct mcp_server_cfg {
 	str name;
@@ -26,6 +27,9 @@ struct mcp_server_cfg {
 	bool inherit_env, has_inherit_env;
 	struct mcp_http_cfg http;
 	struct mcp_auth_cfg auth;
+	struct mcp_sampling_cfg sampling;
+	str log_level; /* a word of the protocol; "": by the level of our log */
+	struct str_list roots; /* absolute paths; none: the workspace */
 	struct sandbox_cfg box; /* profile "": as free as the daemon is */
 };
 

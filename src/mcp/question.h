@@ -21,13 +21,15 @@ struct mcp_question {
 	str server;
 	str key; /* stateless era: its key among inputRequests; else "" */
 	const struct json *params;
+	size_t before; /* questions that were asked in the same call before this one */
 };
 
 /* What a server may ask in the midst of a call, as far as whoever makes the calls answers it;
  * nothing else is announced, and all else is refused. */
 struct mcp_offer {
 	bool form, url; /* elicitation/create, by mode */
-	bool sampling;
+	bool sampling; /* sampling/createMessage; of a server whose manifest entry allows it */
+	bool sampling_tools; /* with tools; set by the entry */
 };
 
 /* The result, JSON object text on one line; or code != 0: an error. */

@@ -57,6 +57,9 @@ static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 	to->box.grants = copy_list(a, from->box.grants);
 	mcp_http_cfg_copy(a, &to->http, &from->http);
 	mcp_auth_cfg_copy(a, &to->auth, &from->auth);
+	to->sampling.policy = arena_dup(a, from->sampling.policy);
+	to->log_level = arena_dup(a, from->log_level);
+	to->roots = copy_list(a, from->roots);
 }
 
 static const char *const *copy_env(struct arena *a, const char *const *env)
@@ -119,9 +122,28 @@ bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg
 	       same_list(x->tools, y->tools) && same_list(x->exclude, y->exclude) &&
 	       str_eq(x->tools_prefix, y->tools_prefix) && str_eq(x->cwd, y->cwd) &&
 	       same_box(&x->box, &y->box) && mcp_http_cfg_same(&x->http, &y->http) &&
-	       mcp_auth_cfg_same(&x->auth, &y->auth) && x->timeout_ms == y->timeout_ms &&
-	       x->trusted == y->trusted && x->inherit_env == y->inherit_env &&
-	       x->has_inherit_env == y->has_inherit_env;
+	       mcp_auth_cfg_same(&x->auth, &y->auth) &&
+	       mcp_sampling_cfg_same(&x->sampling, &y->sampling) &&
+	       str_eq(x->log_level, y->log_level) && same_list(x->roots, y->roots) &&
+	       x->timeout_ms == y->timeout_ms && x->trusted == y->trusted &&
+	       x->inherit_env == y->inherit_env && x->has_inherit_env == y->has_inherit_env;
+}
+
+void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (l->dropped)
+		log_warn("mcp.tools",
+			 "server=%.*s note=\"tools are left out: no name, too long a one, or "
+			 "one "
+			 "that was there\" count=%zu",
+			 STRF(s->client.label), l->dropped);
+	for (size_t i = 0; i < s->cfg.tools.n; i++)
+		if (!map_get(&l->seen, s->cfg.tools.v[i]))
+			log_warn("mcp.tools",
+				 "server=%.*s note=\"it has no such tool\" tool=%.*s",
+				 STRF(s->client.label), STRF(log_q(&a, s->cfg.tools.v[i])));
 }
 
 static void on_tools(void *arg, const struct mcp_session *session, struct mcp_listing *listing)
@@ -194,6 +216,43 @@ static const struct sandbox *box_of(struct mcp_server *s)
 			      str_starts(command, S("/")) ? command : S(""));
 }
 
+/* Nobody is asked for what the manifest does not allow. */
+static struct mcp_offer offer_of(const struct mcp_server *s)
+{
+	struct mcp_offer offer = s->opt.offer;
+
+	offer.sampling &= mcp_sampling_cfg_on(&s->cfg.sampling);
+	offer.sampling_tools = offer.sampling && s->cfg.sampling.tools;
+	return offer;
+}
+
+static struct str_list roots_of(struct mcp_server *s)
+{
+	str *one;
+
+	if (s->cfg.roots.n || !s->opt.root.n)
+		return s->cfg.roots;
+	one = NEW(&s->a, str);
+	*one = s->opt.root;
+	return (struct str_list){ one, 1 };
+}
+
+void mcp_server_level(struct mcp_server *s, const struct config *config)
+{
+	static const char *const ours[] = { "debug", "info", "warn", "error" };
+	static const char *const theirs[] = { "debug", "info", "warning", "error" };
+	const char *level = "info";
+
+	for (size_t i = 0; i < COUNT(ours); i++)
+		if (str_is(config->log.level, ours[i]))
+			level = theirs[i];
+	if (s->cfg.log_level.n)
+		level = s->cfg.log_level.p;
+	/* Its thread looks when it wakes the next time. */
+	if (atomic_exchange(&s->level, level) != level && s->watches)
+		bell_ring(mcp_watches_bell(s->watches));
+}
+
 static void fill_client(struct mcp_server *s)
 {
 	const struct mcp_cfg *mcp = &s->opt.config->mcp;
@@ -206,8 +265,9 @@ static void fill_client(struct mcp_server *s)
 		.cwd = s->opt.cwd,
 		.box = box_of(s),
 		.session = { .version = version_text(),
-			     .root = s->opt.root,
-			     .offer = s->opt.offer,
+			     .roots = roots_of(s),
+			     .level = &s->level,
+			     .offer = offer_of(s),
 			     .start_ms =
 				     mcp->start_timeout_ms ? mcp->start_timeout_ms : START_MS,
 			     .ping_ms = mcp->ping_interval_ms,
@@ -243,6 +303,7 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	s->stop.fd = -1;
 	if ((rc = mcp_watches_new(&s->watches, e)) == OK &&
 	    (rc = cancel_init(&s->stop, NULL, 0, e)) == OK) {
+		mcp_server_level(s, opt->config);
 		fill_client(s);
 		find_secrets(s);
 		rc = link_to(s, e);
@@ -433,4 +494,20 @@ void mcp_server_free(struct mcp_server *s)
 	cancel_done(&s->stop);
 	a = s->a;
 	arena_free(&a);
+}
+
+int mcp_server_sample(struct mcp_server *s, const struct mcp_question *q, struct arena *a,
+		      struct mcp_sampling_cfg *out, struct err *e)
+{
+	*out = s->cfg.sampling;
+	out->policy = arena_dup(a, out->policy);
+	if (!mcp_sampling_cfg_on(out))
+		return err_set(e, E_DENIED,
+			       "the manifest does not let this server ask the model");
+	if (!mcp_sampled_add(&s->known.sampled, out, q->before, clock_mono_ms()))
+		return err_set(e, E_BUSY,
+			       "it asked the model more than %lld times in a call or %lld in a "
+			       "minute",
+			       (long long)out->per_call, (long long)out->per_minute);
+	return OK;
 }

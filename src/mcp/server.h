@@ -48,6 +48,7 @@ struct mcp_known {
 	size_t users; /* calls in progress */
 	uint64_t told[16]; /* tools whose results are not what they promise, by hash */
 	size_t told_n;
+	struct mcp_sampled sampled;
 };
 
 struct mcp_server {
@@ -59,6 +60,7 @@ struct mcp_server {
 	struct mcp_link link;
 	struct mcp_watches *watches;
 	_Atomic int64_t ids;
+	const char *_Atomic level; /* of its log messages, as it is to be told */
 	struct cancel stop;
 	struct thread thread;
 	bool open; /* calls are taken; the thread's own note */
@@ -99,5 +101,16 @@ str mcp_server_output(const struct mcp_server *s, str tool, struct arena *a);
 bool mcp_server_first_mismatch(struct mcp_server *s, str tool);
 
 bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y);
+
+/* Into the log: tools of the list without a usable name, and names in the manifest that it does not
+ * have. */
+void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l);
+
+/* The configuration is another: what it is to log may be, too. */
+void mcp_server_level(struct mcp_server *s, const struct config *config);
+
+/* As mcp_host_sampling(), under the host's lock. */
+int mcp_server_sample(struct mcp_server *s, const struct mcp_question *q, struct arena *a,
+		      struct mcp_sampling_cfg *out, struct err *e) MUSTUSE;
 
 #endif

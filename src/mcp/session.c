@@ -47,13 +47,13 @@ static void add_offer(struct buf *b, const struct mcp_session_opt *opt)
 	const struct mcp_offer *o = &opt->offer;
 
 	buf_add(b, S("{"));
-	if (opt->root.n) {
+	if (opt->roots.n) {
 		buf_json_key(b, "roots");
 		buf_add(b, S("{}"));
 	}
 	if (o->sampling) {
 		buf_json_key(b, "sampling");
-		buf_add(b, S("{}"));
+		buf_add(b, o->sampling_tools ? S("{\"tools\":{}}") : S("{}"));
 	}
 	if (o->form || o->url) {
 		buf_json_key(b, "elicitation");
@@ -318,18 +318,24 @@ static void add_uri(struct buf *b, str path)
 	}
 }
 
-static str roots_result(struct arena *a, str root)
+static str roots_result(struct arena *a, struct str_list roots)
 {
-	struct buf b = buf_in(a, 4 * TEXT_MAX), uri = buf_in(a, 4 * TEXT_MAX);
-	str name = root;
+	struct buf b = buf_in(a, (roots.n + 1) * 4 * TEXT_MAX);
 
-	for (size_t at; (at = str_find(name, S("/"))) != SIZE_MAX && at + 1 < name.n;)
-		name = str_sub(name, at + 1, name.n);
-	add_uri(&uri, root);
-	buf_add(&b, S("{\"roots\":[{"));
-	buf_json_member(&b, "uri", buf_str(&uri));
-	buf_json_member(&b, "name", name);
-	buf_add(&b, S("}]}"));
+	buf_add(&b, S("{\"roots\":["));
+	for (size_t i = 0; i < roots.n; i++) {
+		struct buf uri = buf_in(a, 4 * TEXT_MAX);
+		str name = roots.v[i];
+
+		for (size_t at; (at = str_find(name, S("/"))) != SIZE_MAX && at + 1 < name.n;)
+			name = str_sub(name, at + 1, name.n);
+		add_uri(&uri, roots.v[i]);
+		buf_add(&b, i ? S(",{") : S("{"));
+		buf_json_member(&b, "uri", buf_str(&uri));
+		buf_json_member(&b, "name", name);
+		buf_add(&b, S("}"));
+	}
+	buf_add(&b, S("]}"));
 	return buf_str(&b);
 }
 
@@ -359,8 +365,9 @@ static void take_request(struct mcp_session *s, const struct mcp_msg *m, struct 
 		ev->kind = MCP_EVENT_QUESTION;
 		ev->request = m->id;
 		ev->params = m->params;
-	} else if (str_eq(m->method, S("roots/list")) && s->opt->root.n && !s->peer.stateless) {
-		mcp_rpc_answer(out, m->id, roots_result(a, s->opt->root));
+	} else if (str_eq(m->method, S("roots/list")) && s->opt->roots.n &&
+		   !s->peer.stateless) {
+		mcp_rpc_answer(out, m->id, roots_result(a, s->opt->roots));
 	} else {
 		mcp_rpc_refuse(out, m->id, NOT_FOUND,
 			       arena_fmt(a, "this client does not serve %.*s",
@@ -494,6 +501,20 @@ static int check_limits(struct mcp_session *s, int64_t now_ms, struct err *e)
 	return OK;
 }
 
+/* What it logs is asked for where that can be said, at first and when it changes.  Its answer is
+ * of no interest. */
+static void tell_level(struct mcp_session *s, struct buf *out)
+{
+	const char *level = s->opt->level ? atomic_load(s->opt->level) : NULL;
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	if (!level || level == s->level || !s->peer.caps.logging || s->peer.stateless)
+		return;
+	s->level = level;
+	mcp_rpc_request(out, next_id(s), "logging/setLevel",
+			arena_fmt(&a, "{\"level\":\"%s\"}", level));
+}
+
 int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct buf *out,
 		     struct err *e)
 {
@@ -503,6 +524,7 @@ int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct bu
 		initialize(s, out);
 	if (rc < 0 || s->phase != MCP_PHASE_READY)
 		return rc;
+	tell_level(s, out);
 	if (s->pages.due_ms && now_ms >= s->pages.due_ms && !s->pages.id)
 		ask_list(s, now_ms, out);
 	if (s->listen_at_ms && now_ms >= s->listen_at_ms) {

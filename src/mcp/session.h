@@ -33,7 +33,9 @@ struct mcp_session_opt {
 	const char *version; /* of ours */
 	enum mcp_era era; /* as it was the last time; UNKNOWN: probe */
 	struct mcp_offer offer;
-	str root; /* absolute path of the directory to offer, "" none */
+	struct str_list roots; /* absolute paths of the directories to offer */
+	const char *_Atomic
+		*level; /* of log messages, where the server has a level; NULL: its own */
 	int64_t start_ms; /* limit of the handshake */
 	int64_t ping_ms; /* how long silence may last; 0: for ever */
 	_Atomic int64_t *ids; /* the last id that was given to a request */
@@ -63,6 +65,7 @@ struct mcp_session {
 	struct arena watched_arena;
 	const str *watched; /* URIs of resources */
 	size_t watched_n;
+	const char *level; /* that it was told */
 };
 
 enum mcp_event_kind {

@@ -49,6 +49,10 @@ struct model_req {
 	size_t msgs_n;
 	const struct model_tool *tools;
 	size_t tools_n;
+	str tool_choice; /* "auto", "none", "required"; "": not sent */
+	int64_t max_tokens; /* 0: the configuration's */
+	const double *temperature; /* NULL: the configuration's */
+	struct str_list stop;
 	bool stream;
 	struct model_quirks quirks; /* what is known so far */
 	/* Called in the calling thread; may be NULL. */
@@ -132,11 +136,9 @@ int model_complete(struct model *m, const struct model_req *req, struct arena *a
 		   struct model_reply *out, struct model_failure *fail, const struct cancel *c,
 		   struct err *e) MUSTUSE;
 
-/* "auth", "rate_limit", ... */
-const char *model_kind_word(enum model_kind kind);
+const char *model_kind_word(enum model_kind kind); /* "auth", "rate_limit", ... */
 
-/* Wire messages of our own making. */
-str model_user_wire(struct arena *a, str text);
+str model_user_wire(struct arena *a, str text); /* wire messages of our own making */
 /* The same with pictures: data: or http(s) URLs. */
 str model_user_images_wire(struct arena *a, str text, const str *urls, size_t n);
 str model_assistant_wire(struct arena *a, str text);

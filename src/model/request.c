@@ -320,22 +320,31 @@ static void write_tools(struct writer *w)
 		buf_add(&w->b, S("}}"));
 	}
 	buf_add(&w->b, S("]"));
+	if (w->req->tool_choice.n)
+		buf_json_member(&w->b, "tool_choice", w->req->tool_choice);
 }
 
 static void write_parameters(struct writer *w, bool *stream)
 {
 	const struct model_cfg *c = w->cfg;
+	const struct model_req *r = w->req;
+	int64_t max_tokens = r->max_tokens ? r->max_tokens : c->max_tokens;
 
-	if (c->max_tokens > 0 && !(w->quirks & QUIRK_NO_MAX_TOKENS)) {
+	if (max_tokens > 0 && !(w->quirks & QUIRK_NO_MAX_TOKENS)) {
 		bool new_name = w->quirks & QUIRK_MAX_COMPLETION;
 		w->sent |= new_name ? SENT_MAX_COMPLETION : SENT_MAX_TOKENS;
 		buf_json_member_i64(&w->b, new_name ? "max_completion_tokens" : "max_tokens",
-				    c->max_tokens);
+				    max_tokens);
 	}
-	if (c->has_temperature && !(w->quirks & QUIRK_NO_TEMPERATURE)) {
+	if ((c->has_temperature || r->temperature) && !(w->quirks & QUIRK_NO_TEMPERATURE)) {
 		w->sent |= SENT_TEMPERATURE;
 		buf_json_key(&w->b, "temperature");
-		buf_fmt(&w->b, "%.6g", c->temperature);
+		buf_fmt(&w->b, "%.6g", r->temperature ? *r->temperature : c->temperature);
+	}
+	for (size_t i = 0; i < r->stop.n; i++) {
+		buf_add(&w->b, i ? S(",") : S(",\"stop\":["));
+		buf_json(&w->b, r->stop.v[i]);
+		buf_add(&w->b, i + 1 == r->stop.n ? S("]") : S(""));
 	}
 	if (c->reasoning_effort.n && !(w->quirks & QUIRK_NO_EFFORT)) {
 		w->sent |= SENT_EFFORT;

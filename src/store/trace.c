@@ -170,6 +170,7 @@ static void read_out(struct trace *t, const struct rows *r, struct arena *a)
 	"SELECT id, round, idx, iif(name = '', requested, name), args, state, decision, "      \
 	"rule, decider, requester, truncated, exit_code, duration_ms, created_at_ms, "         \
 	"started_at_ms, finished_at_ms FROM tool_calls WHERE turn_id = ?1 "                    \
+	"OR (turn_id = '' AND provider_id = ?1) "                                              \
 	"ORDER BY round, idx LIMIT ?2"
 #define ASKS                                                                                   \
 	"SELECT tool, call_id, state, reason, decided_by, created_at_ms, decided_at_ms "       \

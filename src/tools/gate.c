@@ -163,6 +163,25 @@ const struct tool_spec *tools_admit(const struct tools *t, const struct toolset 
 	return decide(t, spec, call, a);
 }
 
+void tools_admit_sampling(const struct tools *t, bool ask, struct call *call, struct arena *a)
+{
+	const struct tool_spec spec = { .name = call->name };
+	struct policy_decision d;
+
+	tools_judge(t, &spec, call, a, &d);
+	call->rule = d.rule;
+	call->decider = S("policy");
+	call->state = CALL_RUNNING;
+	call->decision = S("allow");
+	if (d.verdict == VERDICT_DENY) {
+		call->state = CALL_DENIED;
+		call->decision = S("deny");
+	} else if (ask || (d.verdict == VERDICT_ASK && d.rule.n)) {
+		call->state = CALL_PLANNED;
+		call->decision = S("ask");
+	}
+}
+
 static void take(const struct tools *t, const struct tool_spec *spec, struct call *call,
 		 const struct tool_result *r, struct arena *a)
 {

@@ -20,6 +20,7 @@ static void list(const struct tool_source *self, struct arena *a,
 		const struct tool_spec spec = {
 			.name = t->name,
 			.title = t->title,
+			.icon = t->icon,
 			.description = t->description,
 			.schema = t->schema,
 			.print = t->print,
@@ -35,6 +36,7 @@ static void list(const struct tool_source *self, struct arena *a,
 
 struct relay {
 	const struct tool_ctx *ctx;
+	size_t asked;
 };
 
 static void on_progress(void *arg, double done, double total, str message)
@@ -47,9 +49,11 @@ static void on_progress(void *arg, double done, double total, str message)
 static int on_question(void *arg, const struct mcp_question *q, struct arena *a,
 		       struct mcp_answer *out, const struct cancel *c, struct err *e)
 {
-	const struct relay *r = arg;
+	struct relay *r = arg;
+	struct mcp_question nth = *q;
 
-	return r->ctx->on_question(r->ctx->arg, r->ctx->call_id, q, a, out, c, e);
+	nth.before = r->asked++;
+	return r->ctx->on_question(r->ctx->arg, r->ctx->call_id, &nth, a, out, c, e);
 }
 
 /* --- a call that needs input (stateless era) -------------------------------------------- */
@@ -63,7 +67,6 @@ static int answer_all(const struct tool_ctx *ctx, const struct mcp_result *r,
 	for (size_t i = 0; i < r->questions_n; i++) {
 		struct mcp_answer out = { .result = S("{\"action\":\"cancel\"}") };
 		int rc = OK;
-		asks[i].q = r->questions[i];
 		if (ctx && ctx->parks && asks[i].q.kind == MCP_ELICIT) {
 			*later = true;
 			continue;
@@ -118,10 +121,17 @@ static int call_on(const struct tool_source *self, struct mcp_call *mc,
 		   const struct tool_ctx *ctx, struct mcp_result *r, struct arena *a,
 		   struct tool_result *out, const struct cancel *c, struct err *e)
 {
+	size_t before = 0;
+
 	for (int again = 0; again < AGAIN_MAX; again++) {
 		struct tool_ask *asks = NEWN(a, struct tool_ask, r->questions_n + 1);
 		bool later = false;
 		str why = S("");
+
+		for (size_t i = 0; i < r->questions_n; i++) {
+			asks[i].q = r->questions[i];
+			asks[i].q.before = before++;
+		}
 		int rc = answer_all(ctx, r, asks, a, &later, &why, c, e);
 		if (rc < 0)
 			return rc;

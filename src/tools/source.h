@@ -15,6 +15,7 @@ struct tx;
 
 struct tool_spec {
 	str name, title, description, schema;
+	str icon; /* in words, "" none */
 	str server, tool; /* for MCP tools: where it lives */
 	str print; /* and what changes with all that its server says of it */
 	bool safe; /* may be repeated after a crash: it only reads, or its effect is one commit

@@ -90,6 +90,10 @@ const struct tool_spec *toolset_find(const struct toolset *set, str name, struct
 const struct tool_spec *tools_admit(const struct tools *t, const struct toolset *set,
 				    struct call *call, struct arena *a);
 
+/* The same for a server that asks our model (call->name: sampling/SERVER): denied by a rule, asked
+ * about where a rule or the manifest (ask) says so, else RUNNING. */
+void tools_admit_sampling(const struct tools *t, bool ask, struct call *call, struct arena *a);
+
 /* Why a PLANNED call is asked about, and whether a classifier may be: sets reason and classify,
  * which rows do not keep. */
 void tools_explain(const struct tools *t, const struct tool_spec *spec, struct call *call,

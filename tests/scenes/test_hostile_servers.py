@@ -95,6 +95,18 @@ def test_odd_entries_of_a_list_are_left_out(gantry, model, mcp):
     assert results == ["hello 0"]
 
 
+def test_a_title_is_one_short_line_and_an_icon_is_words(gantry, model, mcp):
+    hostile(mcp, "titles-and-icons")
+    d = gantry.daemon()
+    d.err.wait('mcp.connected","server":"evil', 60)
+    d.send("/tools")
+    line = d.out.wait(r"- evil__echo[^\n]*\n").group(0).decode()
+    assert "Say" in line and "\x1b" not in line and len(line) < 250 and "[icon: image/png 48x48]" in line
+    d.finish()
+    out = gantry.run("tools", "list").out
+    assert "Say" in out and "\x1b" not in out
+
+
 # Ids -------------------------------------------------------------------------------------------------
 
 

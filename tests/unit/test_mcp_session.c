@@ -121,7 +121,7 @@ static void roots_are_declared_only_when_there_is_one(void **state)
 	assert_int_equal(
 		take(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"roots/list\"}"), OK);
 	assert_non_null(strstr(sent(&r), "-32601"));
-	r.opt.root = S("/a b/\xC3\xBC");
+	r.opt.roots = (struct str_list){ &S("/a b/\xC3\xBC"), 1 };
 	mcp_session_begin(&r.s, r.now, &r.out);
 	assert_non_null(strstr(sent(&r), "\"capabilities\":{\"roots\":{}}"));
 	assert_int_equal(
@@ -352,13 +352,36 @@ static void only_what_is_answered_is_offered(void **state)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		SCOPED(rig_done) struct rig r;
+		str root = str_of(rows[i].root);
 
 		rig_init(&r);
 		r.opt.offer = rows[i].offer;
-		r.opt.root = str_of(rows[i].root);
+		r.opt.roots = (struct str_list){ &root, root.n > 0 };
 		mcp_session_begin(&r.s, r.now, &r.out);
 		assert_non_null(strstr(sent(&r), rows[i].capabilities));
 	}
+}
+
+static void what_it_logs_is_asked_for_and_asked_again_when_it_changes(void **state)
+{
+	const char *_Atomic level = "warning";
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.opt.level = &level;
+	r.s.phase = MCP_PHASE_READY;
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	/* Not of a server that cannot. */
+	assert_string_equal(sent(&r), "");
+	r.s.peer.caps.logging = true;
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_non_null(
+		strstr(sent(&r), "\"logging/setLevel\",\"params\":{\"level\":\"warning\"}"));
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_string_equal(sent(&r), "");
+	level = "debug";
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_non_null(strstr(sent(&r), "\"debug\""));
 }
 
 static void nothing_is_asked_before_there_is_a_session(void **state)
@@ -450,6 +473,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_is_answered_is_offered),
+		cmocka_unit_test(what_it_logs_is_asked_for_and_asked_again_when_it_changes),
 		cmocka_unit_test(nothing_is_asked_before_there_is_a_session),
 		cmocka_unit_test(questions_are_handed_on_as_far_as_they_are_offered),
 		cmocka_unit_test(what_the_server_can_and_what_changed_of_it_is_told),

@@ -134,7 +134,7 @@ static void a_callers_request_offers_what_the_caller_answers(void **state)
 
 	rig_init(&r);
 	r.opt.offer = (struct mcp_offer){ .form = true, .url = true, .sampling = true };
-	r.opt.root = S("/w");
+	r.opt.roots = (struct str_list){ &S("/w"), 1 };
 	assert_non_null(
 		strstr(mcp_stateless_more(&r.opt, true, &r.a).p,
 		       "/clientCapabilities\":{\"elicitation\":{\"form\":{},\"url\":{}},"
@@ -367,7 +367,7 @@ static void it_is_asked_for_a_sign_of_life_in_its_own_words_and_asks_nothing_its
 	SCOPED(rig_done) struct rig r;
 
 	make_ready(&r, ANSWER("1", DISCOVERED("{}")));
-	r.opt.root = S("/w");
+	r.opt.roots = (struct str_list){ &S("/w"), 1 };
 	r.opt.offer = (struct mcp_offer){ .form = true, .sampling = true };
 	for (size_t i = 0; i < COUNT(requests); i++) {
 		(void)sent(&r);

@@ -144,6 +144,12 @@ def shadowing_names(m):
 
 
 @on("tools/list")
+def titles_and_icons(m):
+    icons = [{"src": "https://tracker.invalid/pixel.png", "mimeType": "image/png", "sizes": ["48x48"]}]
+    send(id=m["id"], result={"tools": [tool("echo", title="Say \x1b[31mit\nagain " + "t" * 500, icons=icons)]})
+
+
+@on("tools/list")
 def no_list(m):
     send(id=m["id"], result={"tools": {"echo": 1}})
 

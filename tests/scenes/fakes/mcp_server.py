@@ -10,6 +10,8 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     count {label}        appends a line to the ledger, fsyncs, and returns how many there are
     slow {gate}          waits until the file gate exists or the call is cancelled
     env {}               the environment of this process, K=V a line
+    sample {...}         asks the client for a completion; params of sampling/createMessage, or text for
+                         short, times for how often; not among the default ones
     fail {text}          a result with isError        rpc_error {}      a JSON-RPC error object
     image, audio, resource, resource_link, structured, structured_only, mixed, empty {}
     structured_wrong, structured_missing {}          not what their output schema says
@@ -140,6 +142,7 @@ PROMPTS = [
     {"name": "review", "description": "Review code.", "arguments": [{"name": "code", "required": True}]},
     {"name": "plain"},
 ]
+EXTRA = {"sample": ("Ask the model.", {"type": "object"})}     # only when named by --tools
 ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "idempotentHint": True},
                "count": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}}
 
@@ -333,7 +336,7 @@ class Server:
         start = int(cursor.split(":")[1]) if cursor else 0
         out = []
         for name in self.tools[start:start + size]:
-            doc, sch = TOOLS.get(name, ("Returns its text.", schema(text=STR)))
+            doc, sch = {**TOOLS, **EXTRA}.get(name, ("Returns its text.", schema(text=STR)))
             tool = {"name": name, "description": doc + self.do.get("describe", ""), "inputSchema": sch}
             if name in ANNOTATIONS and self.revision >= "2025-03-26":
                 tool["annotations"] = ANNOTATIONS[name]
@@ -441,6 +444,25 @@ class Server:
 
     def tool_roots(self, args, msg):
         return text(json.dumps(self.ask("roots/list")))
+
+    def tool_sample(self, args, msg):
+        """Asks for completions, at the same time where there are several; the answers as JSON lines."""
+        params = args.get("params") or {"maxTokens": 50, "messages": [
+            {"role": "user", "content": {"type": "text", "text": args.get("text", "what is it?")}}]}
+        answers = []
+
+        def one():
+            answers.append(self.ask("sampling/createMessage", params))
+        threads = [threading.Thread(target=one, daemon=True) for _ in range(args.get("times", 1))]
+        for t in threads:
+            t.start()
+            if not args.get("at_once"):
+                t.join()
+        if args.get("leave"):       # the call is over before its question is
+            return text("left")
+        for t in threads:
+            t.join()
+        return text("\n".join(json.dumps(a.get("result") or a["error"]) for a in answers))
 
     def tool_progress(self, args, msg):
         token = ((msg["params"].get("_meta") or {}).get("progressToken"))
