@@ -41,6 +41,7 @@ def plan(rig, words=()):
     """(suite, its version, revision or None, scenario) of each run."""
     out = []
     for suite, revisions in SUITES.items():
+        number = version(rig, suite)
         listed = subprocess.run(script(rig, suite) + ["list", "--client"], capture_output=True, text=True,
                                 check=True).stdout
         for name, specs in LINE.findall(listed):
@@ -49,7 +50,7 @@ def plan(rig, words=()):
             wanted = [w for w in words if w[0] != "-"]
             if (not wanted or any(w in name for w in wanted)) and \
                     not any(w[0] == "-" and w[1:] in name for w in words):
-                out += [(suite, version(rig, suite), r, name) for r in chosen]
+                out += [(suite, number, r, name) for r in chosen]
     return out
 
 
