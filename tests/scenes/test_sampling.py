@@ -194,3 +194,17 @@ def test_a_question_whose_call_is_over_is_nobodys(gantry, model, mcp):
     r = gantry.talk("go", seconds=60)
     assert r.out.endswith("turn over\n")
     assert model.requests[-1].results == ["left"] or model.last.results == ["left"]
+
+
+@pytest.mark.parametrize("button, state", [("Yes", "done"), ("No", "denied")])
+def test_a_person_in_a_chat_says_yes_or_no(bot, gantry, model, mcp, button, state):
+    mcp.add("srv", tools=["sample"], sampling="ask")
+    sampled = script(model, text="what is in the box?")
+    bot.run()
+    bot.say("go")
+    prompt = bot.board.wait(lambda: next((m for m in bot.messages() if m.buttons), None), "a question", 30, bot.view)
+    assert "srv" in prompt.text and "what is in the box?" in prompt.text and "at most 50 tokens" in prompt.text
+    bot.press(prompt, button)
+    bot.wait_text("turn over")
+    assert len(sampled) == (state == "done")
+    assert [r["state"] for r in audit(gantry)] == [state]
