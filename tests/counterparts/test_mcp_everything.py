@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fakes.model import call
+from fakes.model import Reply, call
 
 
 @pytest.fixture
@@ -64,6 +64,48 @@ def test_a_link_is_shown_with_its_host_and_what_the_person_says_of_it_is_answere
     bot.press(asked, "I opened it")
     bot.wait_text("^over$")
     assert "accept" in result(model).lower()
+
+
+def test_sampling_is_refused_and_then_granted(bot, model, everything):
+    """By the person, each time it is asked for."""
+    everything({"sampling": "ask"})
+    sampled = []
+
+    def answer(request):
+        if not request.tools:
+            sampled.append(request)
+            return Reply("a completion")
+        return Reply("over") if request.messages[-1]["role"] == "tool" else Reply(
+            calls=[call("everything__trigger-sampling-request", prompt="write a line", maxTokens=50)])
+    model.answer(answer)
+    bot.say("first")
+    asked = bot.wait_text("write a line")
+    bot.press(asked, "No")
+    bot.wait_text("^over$")
+    assert not sampled and "a completion" not in result(model)
+    bot.say("second")
+    bot.press(bot.wait_text("write a line", n=2), "Yes")
+    bot.wait_text("^over$", n=2)
+    (request,) = sampled
+    assert "write a line" in json.dumps(request.messages) and request.body["max_tokens"] == 50
+    assert "a completion" in result(model)
+
+
+def test_sampling_is_not_offered_unless_the_manifest_grants_it(bot, model, mcp, everything):
+    everything()
+    model.reply("hello")
+    bot.say("hi")
+    bot.wait_text("^hello$")
+    assert "everything__get-sum" in model.last.tools and "everything__trigger-sampling-request" not in model.last.tools
+    assert "sampling" not in mcp.received("initialize", "everything")[0]["params"]["capabilities"]
+
+
+def test_the_logging_level_of_the_manifest_is_told_to_the_server(bot, gantry, model, mcp, everything):
+    everything({"log_level": "error"})
+    scripted(model, "everything__toggle-simulated-logging")
+    bot.say("log")
+    bot.wait_text("^over$")
+    assert [m["params"]["level"] for m in mcp.received("logging/setLevel", "everything")] == ["error"]
 
 
 def test_progress_is_seen_in_the_chat(bot, model, everything):

@@ -10,6 +10,7 @@ from harness.fixtures import Gantry, binary
 from harness.host import INITIALIZE, STATELESS, Host, text_of
 from harness.watch import Gate
 
+pytestmark = pytest.mark.concurrency
 ERAS = (*INITIALIZE, STATELESS)
 ASKING = "[{tool: 'srv__*', action: ask}, {tool: 'cron_*', action: ask}]"
 
