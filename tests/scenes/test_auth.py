@@ -366,7 +366,7 @@ def test_a_late_address_is_refused_and_still_kept_from_the_model(gantry, model, 
 def test_the_history_of_the_chat_keeps_no_code(gantry, model, auth):
     a = auth()
     t = gantry.terminal()
-    t.see("> ")
+    t.see(r">")
     t.keys("/auth far\r")
     t.see("Send me that address, whole")
     t.keys("/auth far wrong-code-0123456789\r")
