@@ -10,6 +10,7 @@
 #include "agent/holds.h"
 #include "agent/internal.h"
 #include "agent/prompt.h"
+#include "agent/server_prompt.h"
 #include "agent/sign_in.h"
 #include "base/version.h"
 #include "model/quirks.h"
@@ -52,6 +53,7 @@ static str run_usage(const struct ask *q);
 static str run_start(const struct ask *q);
 static str run_whoami(const struct ask *q);
 static str run_resend(const struct ask *q);
+static str run_prompts(const struct ask *q);
 static str run_auth(const struct ask *q);
 
 static const struct slash {
@@ -67,6 +69,7 @@ static const struct slash {
 	{ "clear", ARGS_NONE, NULL, CONTROL_NEW, NULL },
 	{ "status", ARGS_NONE, run_status, 0, "uptime, model, history, tools, tokens" },
 	{ "tools", ARGS_NONE, run_tools, 0, "every tool the model can call" },
+	{ "prompts", ARGS_NONE, run_prompts, 0, "the prompts of tool servers, /SERVER:PROMPT" },
 	{ "stop", ARGS_NONE, NULL, CONTROL_STOP, "end the running turn, drop what waits" },
 	{ "cancel", ARGS_NONE, NULL, CONTROL_STOP, NULL },
 	{ "whoami", ARGS_NONE, run_whoami, 0, "who you are here: chat, user, session" },
@@ -349,6 +352,11 @@ static str run_tools(const struct ask *q)
 	if (holds_of_chat(&h, q->ag, q->channel, q->address, q->a, &e) < 0)
 		return arena_fmt(q->a, "That did not work: %s", e.msg);
 	return holds_list(&h, q->a);
+}
+
+static str run_prompts(const struct ask *q)
+{
+	return server_prompt_list(q->ag, q->a, q->c);
 }
 
 static str run_brief(const struct ask *q)

@@ -10,6 +10,7 @@
 #include "agent/recall.h"
 #include "agent/run.h"
 #include "agent/scheduled.h"
+#include "agent/server_prompt.h"
 
 #include "os/clock.h"
 #include "os/log.h"
@@ -221,7 +222,9 @@ static int pass(struct run *r, struct model_failure *fail, struct err *e)
 		return rc;
 	if (unfinished(r))
 		return run_calls(r, &ra, e);
-	bool joined;
+	bool joined, filled;
+	if ((rc = run_server_prompt(r, &ra, &filled, e)) < 0 || filled || r->done)
+		return rc;
 	if ((rc = run_join(r, &joined, e)) < 0 || joined)
 		return rc; /* the next pass reads the rows again */
 	if ((rc = look_again(r, &ra, e)) < 0)

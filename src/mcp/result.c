@@ -82,7 +82,7 @@ static str link_text(struct arena *a, const struct json *part)
 			 STRF(about));
 }
 
-static str part_text(struct arena *a, const struct json *part)
+str mcp_result_part(struct arena *a, const struct json *part)
 {
 	str type = json_str(part, "type");
 
@@ -253,7 +253,7 @@ str mcp_result_text(struct arena *a, const struct json *result, bool *failed)
 	size_t start = b.n;
 
 	for (const struct json *p = json_at(content, 0); p; p = p->next)
-		add_part(&b, start, part_text(&tmp, p));
+		add_part(&b, start, mcp_result_part(&tmp, p));
 	if (data && data->type != JSON_NULL && !is_said(&tmp, content, data) &&
 	    !is_said_wrapped(&tmp, content, data) && !is_content(content, data)) {
 		if (b.n > start)

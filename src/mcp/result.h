@@ -12,6 +12,9 @@
 /* The result of tools/call; *failed: the tool says that it failed. */
 str mcp_result_text(struct arena *a, const struct json *result, bool *failed);
 
+/* One part of a content as text. */
+str mcp_result_part(struct arena *a, const struct json *part);
+
 /* What is wrong with the structured content of a result, in one line, when the tool promised it
  * with an output schema; "" nothing, nor where that schema is "" or makes no sense. */
 str mcp_result_mismatch(struct arena *a, str schema, const struct json *result);

@@ -136,6 +136,21 @@ int store_message_user(struct tx *tx, str turn_id, str wire, str text, str conte
 	return rc < 0 ? rc : take_rows(tx, turn_id, m.seq, e);
 }
 
+int store_message_fill(struct tx *tx, str turn_id, int64_t seq, str wire, str text,
+		       struct err *e)
+{
+	struct turn_row t;
+	int rc = turn_row_live(&t, tx, turn_id, e);
+
+	return rc < 0 ? rc
+		      : db_run(tx_db(tx),
+			       "UPDATE turn_messages SET wire = ?3, content = ?4 "
+			       "WHERE turn_id = ?1 AND seq = ?2 AND role = 'user'",
+			       DB_ARGS(db_text(turn_id), db_i64(seq), db_text(wire),
+				       db_text(text)),
+			       NULL, e);
+}
+
 int store_turn_step(struct tx *tx, str turn_id, const struct turn_step *step, struct err *e)
 {
 	struct message_new m = { .round = step->round,

@@ -63,6 +63,11 @@ struct call {
 int store_message_user(struct tx *tx, str turn_id, str wire, str text, str context,
 		       struct err *e) MUSTUSE;
 
+/* A user message of the turn becomes another one: what was said with what it stands for.
+ * E_CANCELED when the turn is no longer live. */
+int store_message_fill(struct tx *tx, str turn_id, int64_t seq, str wire, str text,
+		       struct err *e) MUSTUSE;
+
 /* Steps (b) and (c): the assistant message of a round with its calls, each planned or
  * running as its state says, or finished with a result (denied, unknown tool).  Indexes are
  * 1 to n, in order.  Resets the turn's attempts.  E_CANCELED when the turn is no longer
