@@ -25,7 +25,7 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     die {}               exits in the middle of the call
     die_once {flag}      likewise, once: the file flag says that it did
     hang {}              never answers                pid {}, cwd {}    of this process
-    ask {message}        asks the person for a colour; what came back
+    colour {message}     asks the person for a colour; what came back
     again {n}            wants the call to be made again n times (stateless)
     task {gate}          becomes a task that ends when the file gate exists (stateless)
     rich {}              has a schema with everything that some provider refuses
@@ -126,7 +126,7 @@ TOOLS = {
             "d": {"type": "array"}, "e": {"type": "integer", "enum": [0, 1], "exclusiveMinimum": 0},
             "f": {"type": ["string", "null"], "format": "uri", "uniqueItems": True}}}),
     "cwd": ("The working directory.", schema()),
-    "ask": ("Ask the person.", schema(message=STR)),
+    "colour": ("Ask the person for a colour.", schema(message=STR)),
     "again": ("Come again.", schema("n", n={"type": "integer"})),
     "task": ("Takes its time.", schema("gate", gate=STR)),
 }
@@ -579,7 +579,8 @@ class Server:
             self.answer(msg, {"messages": [says("user", "Just plain.")]})
         else:
             self.answer(msg, error={"code": -32602, "message": "Unknown prompt: " + p["name"]})
-    def tool_ask(self, args, msg):
+
+    def tool_colour(self, args, msg):
         params = {"mode": "form", "message": args.get("message", "Which colour?"), "requestedSchema": {
             "type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}}
         if msg["id"] not in self.modern:
