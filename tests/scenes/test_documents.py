@@ -1,5 +1,6 @@
 """The documents: their links lead somewhere, their commands exist, their tables are the program's."""
 
+import json
 import re
 import subprocess
 import unicodedata
@@ -107,11 +108,15 @@ def test_the_page_of_the_manifest_has_every_key_that_is_read():
 
 def test_the_examples_of_the_page_of_the_manifest_are_taken(gantry):
     text = (TREE / "docs" / "mcp.md").read_text()
-    for kind, block in re.findall(r"^```(toml|json)\n(.*?)^```", text, re.S | re.M):
-        at = gantry.dir / ("manifest." + kind)
-        at.write_text(block.replace('"npx"', '"/nowhere/npx"'))
+    blocks = [b for b in re.findall(r"^```(?:toml|json)\n(.*?)^```", text, re.S | re.M) if "[[server]]" in b or "mcpServers" in b]
+    assert len(blocks) > 3
+    for n, block in enumerate(blocks):
+        at = gantry.dir / ("manifest.%d" % n)
+        at.write_text(re.sub(r'("?command"? *[=:] *")', r"\1/nowhere/", block))
+        names = json.loads(block)["mcpServers"] if block.startswith("{") else re.findall(r'^name += "(\w+)"', block, re.M)
         r = gantry.run("tools", "list", MCP_MANIFEST=at, code=1)
-        assert "files" in r.out + r.err and "/nowhere/npx" in r.out + r.err
+        assert names and all("server %s is not ready" % name in r.err for name in names)
+        assert ("/nowhere/" in r.err) == ("command" in block)
         assert "unknown" not in r.err and "should be" not in r.err
 
 
