@@ -249,7 +249,7 @@ int doctor_main(struct cli *cli, const struct doctor_opt *opt)
 			    .offline = opt->offline,
 			    .fix = opt->fix,
 			    .json = opt->json,
-			    .usage = { -1, -1, -1 } };
+			    .usage = { -1, -1, -1, -1 } };
 	struct ears ears = { .hear = { .signals = -1, .quit = { .fd = -1 } } };
 	struct config *cfg = NULL;
 	struct err e = { 0 };
