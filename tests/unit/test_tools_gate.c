@@ -173,11 +173,11 @@ static void arguments_are_an_object_or_an_answer_says_why_not(void **state)
 
 static void a_servers_schema_is_held_to_before_the_server_is_asked(void **state)
 {
-	static const str schema =
+	const str schema =
 		S("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},\"s\":{"
 		  "\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]},\"id\":{\"maximum\":"
 		  "9007199254740993}},\"required\":[\"id\"],\"additionalProperties\":false}");
-	static const struct {
+	const struct {
 		str schema, args, passed, result;
 	} rows[] = {
 		{ schema, S("{\"id\":9007199254740993}"), S("{\"id\":9007199254740993}"),
