@@ -27,6 +27,54 @@ static void add(struct config *cfg, const struct env *env, str name)
 	cfg->secrets = v;
 }
 
+static void add_file(struct config *cfg, str path)
+{
+	struct str_list *l = &cfg->secret_files;
+	str *v;
+
+	if (!path.n)
+		return;
+	v = NEWN(&cfg->arena, str, l->n + 1);
+	if (l->n)
+		memcpy(v, l->v, l->n * sizeof(*v));
+	v[l->n++] = arena_dup(&cfg->arena, path);
+	l->v = v;
+}
+
+static void add_auth(struct config *cfg, const struct env *env, const struct mcp_auth_cfg *auth)
+{
+	add(cfg, env, auth->bearer_env);
+	add(cfg, env, auth->client_secret_env);
+	add(cfg, env, auth->assertion_env);
+	add(cfg, env, auth->key_env);
+	add_file(cfg, auth->bearer_file);
+	add_file(cfg, auth->client_secret_file);
+	add_file(cfg, auth->assertion_file);
+	add_file(cfg, auth->key_file);
+}
+
+static void add_headers(struct config *cfg, const struct env *env,
+			const struct mcp_http_cfg *http)
+{
+	str before, name;
+
+	for (size_t i = 0; i < http->headers.n; i++)
+		for (str rest = http->headers.v[i]; mcp_http_variable(&rest, &before, &name);)
+			add(cfg, env, name);
+	for (size_t i = 0; i < http->headers_env.n; i++) {
+		str variable = http->headers_env.v[i];
+
+		(void)str_cut(&variable, '=');
+		add(cfg, env, variable);
+	}
+	for (size_t i = 0; i < http->headers_file.n; i++) {
+		str path = http->headers_file.v[i];
+
+		(void)str_cut(&path, '=');
+		add_file(cfg, path);
+	}
+}
+
 void server_secrets_add(struct config *cfg, const struct env *env)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -36,17 +84,7 @@ void server_secrets_add(struct config *cfg, const struct env *env)
 	    mcp_manifest_load(&m, &a, cfg->mcp.manifest.p, true, NULL) < 0)
 		return;
 	for (size_t i = 0; i < m.n; i++) {
-		const struct mcp_server_cfg *s = &m.servers[i];
-
-		add(cfg, env, s->auth.bearer_env);
-		add(cfg, env, s->auth.client_secret_env);
-		add(cfg, env, s->auth.assertion_env);
-		add(cfg, env, s->auth.key_env);
-		for (size_t k = 0; k < s->http.headers_env.n; k++) {
-			str variable = s->http.headers_env.v[k];
-
-			(void)str_cut(&variable, '=');
-			add(cfg, env, variable);
-		}
+		add_auth(cfg, env, &m.servers[i].auth);
+		add_headers(cfg, env, &m.servers[i].http);
 	}
 }

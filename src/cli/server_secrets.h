@@ -1,5 +1,5 @@
 /*
- * cli/server_secrets: which variables hold secrets of tool servers.
+ * cli/server_secrets: which variables and files hold secrets of tool servers.
  */
 #ifndef CLI_SERVER_SECRETS_H
 #define CLI_SERVER_SECRETS_H
@@ -7,8 +7,9 @@
 #include "config/load.h"
 
 /* Add to cfg's secrets what the manifest says stands in a variable: tokens, secrets of clients,
- * headers.  So the log and the database hide them, and children that inherit the environment do not
- * get them.  A manifest that cannot be read adds none: whoever needs it says why. */
+ * headers.  So the log and the database hide them, and children that inherit the environment do
+ * not get them.  Files of secrets become cfg's secret_files, which sandboxes hide.  A manifest that
+ * cannot be read adds none: whoever needs it says why. */
 void server_secrets_add(struct config *cfg, const struct env *env);
 
 #endif

@@ -114,6 +114,7 @@ struct config {
 	struct watch_cfg watch;
 	const str *secrets; /* values to keep out of logs and children */
 	size_t secrets_n;
+	struct str_list secret_files; /* of tool servers, beside those that options name */
 	struct str_list warnings; /* unused options, deprecated names: for the log at start */
 };
 

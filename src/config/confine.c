@@ -143,6 +143,7 @@ static void hide_ours(struct making *m, const struct config *c)
 	add(m, c->path, HIDDEN);
 	for (size_t i = 0; i < COUNT(files); i++)
 		add(m, path_of(c, files[i]), HIDDEN);
+	add_list(m, &c->secret_files, HIDDEN);
 }
 
 static void add_grants(struct making *m, const struct sandbox_cfg *s)

@@ -178,20 +178,15 @@ bool mcp_http_is_lost(struct mcp_http *h)
 static void expand(struct arena *a, const struct env *vars, str s, struct mcp_http_header *out)
 {
 	struct buf b = buf_in(a, (size_t)1 << 20);
-	size_t at, end;
+	str before, name;
 
-	while ((at = str_find(s, S("${"))) != SIZE_MAX &&
-	       (end = str_find(str_sub(s, at, s.n), S("}"))) != SIZE_MAX) {
-		str name = str_sub(s, at + 2, at + end), value;
+	while (mcp_http_variable(&s, &before, &name)) {
+		str value = str_trim(env_get(vars, arena_cstr(a, name)));
 
-		if (str_starts(name, S("env:")))
-			name = str_sub(name, 4, name.n);
-		value = str_trim(env_get(vars, arena_cstr(a, name)));
 		if (!value.n)
 			out->missing = arena_dup(a, name);
-		buf_add(&b, str_sub(s, 0, at));
+		buf_add(&b, before);
 		buf_add(&b, value);
-		s = str_sub(s, at + end + 1, s.n);
 	}
 	buf_add(&b, s);
 	out->value = arena_dup(a, buf_str(&b));

@@ -49,6 +49,20 @@ static const struct key *key_find(str name)
 	return NULL;
 }
 
+bool mcp_http_variable(str *rest, str *before, str *name)
+{
+	size_t at = str_find(*rest, S("${")), end;
+
+	if (at == SIZE_MAX || (end = str_find(str_sub(*rest, at, rest->n), S("}"))) == SIZE_MAX)
+		return false;
+	*before = str_sub(*rest, 0, at);
+	*name = str_sub(*rest, at + 2, at + end);
+	if (str_starts(*name, S("env:")))
+		*name = str_sub(*name, 4, name->n);
+	*rest = str_sub(*rest, at + end + 1, rest->n);
+	return true;
+}
+
 bool mcp_http_cfg_has(str key)
 {
 	return key_find(key) != NULL;

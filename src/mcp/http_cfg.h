@@ -28,6 +28,10 @@ struct mcp_http_cfg {
 	bool allow_http; /* also to other machines */
 };
 
+/* Take the text of a header's value apart: up to the next ${NAME} or ${env:NAME}, which is given
+ * in name and cut off with what stands before it.  False: *rest holds none. */
+bool mcp_http_variable(str *rest, str *before, str *name);
+
 /* Is it a key of these? */
 bool mcp_http_cfg_has(str key);
 

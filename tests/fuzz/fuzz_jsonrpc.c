@@ -85,9 +85,12 @@ static void converse(str bytes)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	_Atomic int64_t ids = 0;
-	struct mcp_session_opt opt = {
-		.version = "1", .root = S("/r"), .start_ms = 50, .ping_ms = 7, .ids = &ids
-	};
+	str root = S("/r");
+	struct mcp_session_opt opt = { .version = "1",
+				       .roots = { .v = &root, .n = 1 },
+				       .start_ms = 50,
+				       .ping_ms = 7,
+				       .ids = &ids };
 	struct buf out = buf_in(&a, (size_t)1 << 20);
 	struct mcp_session s;
 	int rc = OK;

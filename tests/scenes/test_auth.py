@@ -297,6 +297,17 @@ def test_a_bearer_token_is_hidden_from_every_other_server(gantry, model, auth, m
     assert "nobody signs in" in gantry.run("auth", "far", code=1, FAR_TOKEN=secret).err
 
 
+def test_a_variable_that_a_header_names_is_hidden_from_every_other_server(gantry, model, auth, mcp):
+    secret = "Zq9vInAHeader0123456789"
+    auth(headers={"X-Key": "Key ${env:FAR_KEY}"})
+    gantry.secrets.add(secret)
+    mcp.add("near", tools=["env"], inherit_env=True)
+    model.reply(calls=[call("near__env")])
+    model.reply("done")
+    gantry.talk("go", FAR_KEY=secret)
+    assert secret not in model.last.results[0] and "PATH" in model.last.results[0]
+
+
 def test_a_bearer_token_from_a_file_may_be_exchanged(gantry, auth):
     path = gantry.dir / "token"
     a = auth(auth={"bearer_file": str(path)})

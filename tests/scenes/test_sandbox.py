@@ -157,9 +157,14 @@ def test_compat_hides_only_what_is_ours(cell):
     secret.write_text("file-token-1234567")
     own(secret)
     cell.g.secrets.add("file-token-1234567")
+    far = cell.g.dir / "far-token"
+    far.write_text("far-token-1234567")
+    own(far)
+    cell.g.manifest.write_text('[[server]]\nname = "far"\nurl = "https://127.0.0.1:9/"\nauth = {bearer_file = "%s"}\n' % far)
     script = "grep -q OPENSSH ~/.ssh/id_ed25519 && echo x >$OUT/new && ls ~ && %s"
     for name, attack in {
         "database": "head -c 15 $DATA/gantry.db", "manifest": "cat $DATA/../mcp.toml", "key": "cat $DATA/../token",
+        "key of a tool server": "cat $DATA/../far-token",
         "journal": "mv work/x $DATA/gantry.db-journal || : >$DATA/gantry.db-journal", "rename": "mv $DATA $DATA.old",
     }.items():
         cell.reset()
