@@ -372,7 +372,8 @@ const struct option options[] = {
 	  .help = "Longest time for one tool call without an answer or a sign of progress." },
 	{ "mcp.call_max", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("1h"), RANGE(1, 24 * HOUR),
 	  AT(mcp.call_max_ms),
-	  .help = "Longest time for one tool call in all, whatever progress it reports." },
+	  .help = "Longest time for one tool call in all, whatever progress it reports; less than "
+		  "`mcp.call_timeout`, or a server's own `timeout`, counts as that." },
 	{ "mcp.question_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_TOOLS, DEF("10m"),
 	  RANGE(1, 7 * 24 * HOUR), AT(mcp.question_timeout_ms),
 	  .help = "How long a question that a server asks of you waits for its answer." },

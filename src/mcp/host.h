@@ -1,5 +1,6 @@
 /*
- * mcp/host: all tool servers of the manifest, each a child process with a thread of its own.
+ * mcp/host: all tool servers of the manifest, each a child process or behind a URL, with a
+ * thread of its own.
  *
  * Servers start in parallel and never delay anybody; a bad one is skipped with its reason
  * and retried with back-off.  The catalogue is sorted by published name and stable; the

@@ -1,5 +1,6 @@
 /*
- * The keys of a server behind a URL: one table by which they are read, copied and compared.
+ * The keys of a server behind a URL: one table by which they are read; they are copied and
+ * compared field by field.
  */
 #include "mcp/http_cfg.h"
 

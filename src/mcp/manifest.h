@@ -2,7 +2,8 @@
  * mcp/manifest: which servers to run, from TOML ([[server]]) or the ecosystem's JSON form
  * ({"mcpServers": {...}}), told apart by the first byte that is not white space.
  *
- * Unknown keys warn.  Errors name file, line and server.
+ * Unknown keys warn, but inside "sandbox", "auth" and "sampling" they are errors: each might have
+ * been a limit.  Errors name file, line and server.
  */
 #ifndef MCP_MANIFEST_H
 #define MCP_MANIFEST_H

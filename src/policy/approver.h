@@ -1,6 +1,7 @@
 /*
- * policy/approver: whoever can say yes.  Implementations: deny-all (pipes), the terminal, and
- * the stdio channel.
+ * policy/approver: whoever can say yes.  Implementations: deny-all (pipes), the terminal
+ * (chan/terminal), the stdio channel, the person behind a host of gantry mcp (cli/serve_person), and
+ * the chat's face (cli/face), which makes room on the screen and asks another one.
  */
 #ifndef POLICY_APPROVER_H
 #define POLICY_APPROVER_H

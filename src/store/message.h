@@ -39,7 +39,7 @@ enum call_state {
 struct call {
 	char id[ID_LEN + 1]; /* ours */
 	int64_t round, index; /* index from 1 */
-	str provider_id;
+	str provider_id; /* the model's id of it; of a server's sampling the id of its turn */
 	str requested, name; /* as the model wrote it; as resolved, "" when unknown */
 	str args;
 	bool safe; /* may be repeated after a crash */

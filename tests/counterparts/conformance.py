@@ -6,8 +6,8 @@ Every client scenario of the public MCP conformance suite, both published versio
     conformance.py GANTRY RIG [WORD...]      RIG is what scripts/counterparts prints
 
 One line a scenario: passed or failed, which suite, which revision on the wire, how many checks.
-WORDs choose scenarios by a part of their name; with a dash before it one leaves them out.  Exit status 1 when one failed that is not listed
-below with its reason.
+WORDs choose scenarios by a part of their name; with a dash before it one leaves them out.  Exit
+status 1 when one failed that is not listed below with its reason.
 """
 
 import concurrent.futures

@@ -106,6 +106,53 @@ def test_the_page_of_the_manifest_has_every_key_that_is_read():
     assert len(box) > 4 and sorted(sum(rows(page, "key of `sandbox`"), [])) == sorted(box)
 
 
+@pytest.mark.parametrize("heading, path, least", [
+    ("key of a URL", "mcp/http_cfg.c", 8), ("key of `auth`", "mcp/auth_cfg.c", 15), ("key of `sampling`", "mcp/sampling_cfg.c", 4)])
+def test_the_page_of_the_manifest_has_every_key_of_its_tables(heading, path, least):
+    read = re.findall(r'^\t\{ "(\w+)", ', source(path, "} keys[] = {").replace("} keys", "keys", 1), re.M)
+    # Those that are of another kind than the rest of the table.
+    read += re.findall(r'str_is\(c->key, "(\w+)"\)', (TREE / "src" / path).read_text())
+    assert len(read) > least and sorted(sum(rows(TREE / "docs" / "mcp.md", heading), [])) == sorted(read)
+
+
+def test_every_test_that_the_page_of_security_names_exists():
+    page = (TREE / "docs" / "security.md").read_text()
+    sources = [p for p in TREE.glob("tests/**/*") if p.suffix in (".c", ".py")]
+    there = {p.name for p in sources} | {p.stem for p in sources if p.stem.startswith("fuzz_")}
+    for p in sources:
+        there |= {a or b for a, b in re.findall(r"^def (test_\w+)\(|^static void (\w+)\(void \*\*", p.read_text(), re.M)}
+    named = re.findall(r"\b(?:test|fuzz)_\w+(?:\.(?:c|py))?", page)
+    named += re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+){3,})`", page)
+    assert len(named) > 150
+    for word in named:
+        assert word in there, word
+
+
+# Words with a dot that are neither an option nor a log event, a column, a lock or a file.
+OTHER_WORDS = {"b.full", "channel.asks", "fs.protected_hardlinks", "nas.lan"}
+FILES = {"a", "bak", "c", "db", "py", "toml", "yaml", "yml"}
+
+
+def test_what_looks_like_an_option_on_a_page_is_one(gantry):
+    options = re.findall(r"^\| `([a-z0-9_.]+)` \|", gantry.run("config", "docs").out, re.M)
+    assert len(options) > 100
+    known = OTHER_WORDS | {o.rsplit(".", n)[0] for o in options for n in range(o.count(".") + 1)}
+    events = (TREE / "docs" / "operating.md").read_text().split("## Log events")[1]
+    known |= {w for line in re.findall(r"^\| (`.*?) \|", events, re.M) for w in re.findall(r"`([^`]+)`", line)}
+    locks = (TREE / "ARCHITECTURE.md").read_text().split("## Locks")[1]
+    known |= set(re.findall(r"^\| .* \| `(\w+\.\w+)` \|", locks, re.M))
+    made = re.findall(r"^CREATE TABLE (\w+) \((.*?)STRICT", (TREE / "docs" / "database.md").read_text(), re.S | re.M)
+    known |= {"%s.%s" % (table, column) for table, body in made for column in re.findall(r"^[\t, ]*(\w+) (?:TEXT|INTEGER|REAL|BLOB)\b", body, re.M)}
+    looked = 0
+    for page in PAGES:
+        for word in re.findall(r"`([^`\n]+)`", without_blocks(page.read_text())):
+            said = re.fullmatch(r"([a-z_]+(?:\.[a-z0-9_]+)+)(?:\.\*|: .*)?", word)
+            if said and said[1].rsplit(".", 1)[1] not in FILES:
+                looked += 1
+                assert said[1] in known, "%s: %s" % (name(page), said[1])
+    assert looked > 300
+
+
 def test_the_examples_of_the_page_of_the_manifest_are_taken(gantry):
     text = (TREE / "docs" / "mcp.md").read_text()
     blocks = [b for b in re.findall(r"^```(?:toml|json)\n(.*?)^```", text, re.S | re.M) if "[[server]]" in b or "mcpServers" in b]
