@@ -198,19 +198,32 @@ static const char *piece_fault(struct arena *a, const struct tg_piece *p, size_t
 	return NULL;
 }
 
-/* Take the text of a piece from what is left; of a photo it may be its own instead. */
-static bool take(struct arena *a, str *left, const struct tg_piece *p, str text,
-		 const struct tg_doc *d)
+/* Is text the one that the photo of a piece brings along itself? */
+static bool own_text(struct arena *a, const struct tg_piece *p, str text,
+		     const struct tg_doc *d)
 {
-	text = tg_solid(a, text);
-	if (str_starts(*left, text)) {
-		*left = str_sub(*left, text.n, left->n);
-		return true;
-	}
 	for (size_t i = 0; p->kind == TG_PHOTO && i < d->photos_n; i++)
 		if (str_eq(d->photos[i].url, p->url))
 			return str_starts(tg_solid(a, d->photos[i].alt), text);
 	return false;
+}
+
+/* Do the pieces say what is left, all of it, in order?  Below a photo stands a part of that or
+ * its own text, and where both are alike what follows tells. */
+static bool told(struct arena *a, str left, const struct tg_piece *p, size_t n,
+		 const struct tg_doc *d)
+{
+	str text;
+
+	if (n == 0)
+		return left.n == 0;
+	(void)tg_fault(a, p->html, &text);
+	text = tg_solid(a, text);
+	if (text.n == 0)
+		return told(a, left, p + 1, n - 1, d);
+	if (str_starts(left, text) && told(a, str_sub(left, text.n, left.n), p + 1, n - 1, d))
+		return true;
+	return own_text(a, p, text, d) && told(a, left, p + 1, n - 1, d);
 }
 
 const char *tg_pieces_fault(struct arena *a, str markdown, size_t limit)
@@ -220,22 +233,19 @@ const char *tg_pieces_fault(struct arena *a, str markdown, size_t limit)
 	struct tg_piece *pieces;
 	struct tg_doc d;
 	size_t n, photos = 0;
-	str left, text;
+	str text;
 
 	if (!tg_parse(&d, a, markdown, true) ||
 	    tg_render_within(a, markdown, limits, &pieces, &n, NULL) < 0)
 		return "too long";
-	left = tg_solid(a, buf_str(&d.text));
 	for (size_t i = 0; i < n; i++) {
 		bool photo = pieces[i].kind == TG_PHOTO;
 		const char *fault = piece_fault(a, &pieces[i], photo ? quarter : limit, &text);
 		if (fault)
 			return fault;
 		photos += photo;
-		if (!take(a, &left, &pieces[i], text, &d))
-			return "text is lost, doubled or out of order";
 	}
-	if (left.n)
-		return "text is lost at the end";
+	if (!told(a, tg_solid(a, buf_str(&d.text)), pieces, n, &d))
+		return "text is lost, doubled or out of order";
 	return photos == d.photos_n ? NULL : "a photo is lost or doubled";
 }
