@@ -11,6 +11,7 @@
 
 #define LIMIT_MS 10000
 #define LIST_MAX 16384
+#define NAME_SAID 40
 
 /* The servers as the manifest names them now. */
 static int servers(struct agent *ag, struct arena *a, struct mcp_manifest *out, struct err *e)
@@ -41,6 +42,29 @@ static bool behind_url(const struct agent *ag, const struct mcp_server_cfg *s)
 	return s->http.url.n > 0 && ag->opt.env;
 }
 
+/* May it be said back?  A code or an address where the name should be may not. */
+static bool is_plain(str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= 'A' && s.p[i] <= 'Z') ||
+		      (s.p[i] >= '0' && s.p[i] <= '9') || s.p[i] == '-' || s.p[i] == '_' ||
+		      s.p[i] == '.'))
+			return false;
+	return s.n > 0 && s.n <= NAME_SAID;
+}
+
+/* The first word; *rest is what follows it. */
+static str word_cut(str *rest)
+{
+	str s = str_trim(*rest);
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] != ' ' && !(s.p[n] >= '\t' && s.p[n] <= '\r'))
+		n++;
+	*rest = str_trim(str_sub(s, n, s.n));
+	return str_sub(s, 0, n);
+}
+
 static int find(struct agent *ag, str server, struct mcp_auth **out, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -55,8 +79,13 @@ static int find(struct agent *ag, str server, struct mcp_auth **out, struct err 
 						 "server %.*s is run by a command: it signs in "
 						 "by itself, with what its env and args say",
 						 STRF(server));
-	return rc < 0 ? rc
-		      : err_set(e, E_NOENT, "there is no tool server \"%.*s\"", STRF(server));
+	if (rc < 0)
+		return rc;
+	return is_plain(server)
+		       ? err_set(e, E_NOENT, "there is no tool server \"%.*s\"", STRF(server))
+		       : err_set(e, E_NOENT,
+				 "that does not begin with the name of a tool server; /auth "
+				 "lists them");
 }
 
 static void list_one(struct agent *ag, const struct mcp_server_cfg *s, struct arena *a,
@@ -168,15 +197,17 @@ static str limited(struct mcp_auth *au, str server, str rest, struct arena *a,
 
 str sign_in_command(struct agent *ag, str args, struct arena *a, const struct cancel *c)
 {
-	str rest = str_trim(args), server = str_cut(&rest, ' ');
+	str rest = args, server = word_cut(&rest), reply;
 	struct mcp_auth *au;
 	struct err e = { 0 };
 
 	if (!server.n)
 		return list(ag, a);
+	if (sign_in_paste(ag, args, a, &reply, c)) /* the name was left out */
+		return reply;
 	if (find(ag, server, &au, &e) < 0)
 		return arena_fmt(a, "That did not work: %s", e.msg);
-	return limited(au, server, str_trim(rest), a, c);
+	return limited(au, server, rest, a, c);
 }
 
 bool sign_in_paste(struct agent *ag, str message, struct arena *a, str *reply,
@@ -184,6 +215,7 @@ bool sign_in_paste(struct agent *ag, str message, struct arena *a, str *reply,
 {
 	str paste = str_trim(message);
 	struct mcp_manifest m;
+	bool alike = false;
 
 	if (!str_starts(paste, S("http")) || str_has(paste, S(" ")) ||
 	    str_has(paste, S("\n")) ||
@@ -195,11 +227,16 @@ bool sign_in_paste(struct agent *ag, str message, struct arena *a, str *reply,
 
 		if (!behind_url(ag, &m.servers[i]) || make(ag, &m.servers[i], &au, NULL) < 0)
 			continue;
-		if (mcp_auth_expects(au, paste)) {
+		enum mcp_auth_fit fit = mcp_auth_expects(au, paste);
+		if (fit == MCP_AUTH_OURS) {
 			*reply = limited(au, m.servers[i].name, paste, a, c);
 			return true;
 		}
+		alike |= fit == MCP_AUTH_ALIKE;
 		mcp_auth_free(au);
 	}
-	return false;
+	*reply = S("That address belongs to no sign-in that is under way, so it was not used; "
+		   "begin "
+		   "anew with /auth SERVER");
+	return alike; /* it may hold a code all the same */
 }

@@ -141,13 +141,24 @@ bool slash_command(struct agent *ag, str channel, str address, str sender, str t
 	return true;
 }
 
+/* Two words, whatever is between them. */
+static bool has_blank(str s)
+{
+	s = str_trim(s);
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] == ' ' || (s.p[i] >= '\t' && s.p[i] <= '\r'))
+			return true;
+	return false;
+}
+
 bool slash_secret(str text)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	str word, args, t = str_trim(text);
 
 	if (text_slash(&a, t, (str){ 0 }, &word, &args))
-		return str_is(word, "auth") && str_has(str_trim(args), S(" "));
+		return str_is(word, "auth") &&
+		       (str_has(args, S("=")) || str_has(args, S("://")) || has_blank(args));
 	return str_starts(t, S("http")) && str_has(t, S("code=")) && str_has(t, S("state="));
 }
 

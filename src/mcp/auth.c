@@ -49,7 +49,7 @@ static void fill_http(struct mcp_auth *au, struct arena *a, const struct mcp_htt
 		.all_proxy = text(a, own ? S("") : all->all_proxy),
 		.no_proxy = text(a, own ? S("") : all->no_proxy),
 	};
-	au->oauth.proxied = au->http.https_proxy || au->http.all_proxy;
+	au->oauth.http = &au->http;
 }
 
 int mcp_auth_new(struct mcp_auth **out, const struct mcp_auth_opt *opt, struct err *e)
@@ -95,6 +95,19 @@ static bool fixed(const struct mcp_auth *au)
 	return au->oauth.cfg.bearer_env.n || au->oauth.cfg.bearer_file.n;
 }
 
+/* What is known.  What another client got, or from whom the manifest does not name, is not ours. */
+static void recall(const struct mcp_auth *au, struct arena *a, struct oauth_state *out)
+{
+	const struct mcp_auth_cfg *cfg = &au->oauth.cfg;
+	struct oauth_state s;
+
+	oauth_store_read(&s, a, au->path, au->oauth.url);
+	if ((cfg->issuer.n && s.issuer.n && !oauth_url_same_issuer(cfg->issuer, s.issuer)) ||
+	    (cfg->client_id.n && s.client_id.n && !str_eq(cfg->client_id, s.client_id)))
+		s = (struct oauth_state){ .server = au->oauth.url };
+	*out = s;
+}
+
 /* The lock, the state and the network for one operation. */
 struct work {
 	struct oauth o;
@@ -120,7 +133,7 @@ static int work_begin(struct work *w, const struct mcp_auth *au, struct arena *a
 	if ((rc = oauth_store_lock(&w->lock, au->path, c, e)) < 0 ||
 	    (rc = http_pool_open(&w->o.pool, &au->http, e)) < 0)
 		return rc;
-	oauth_store_read(&w->s, a, au->path, au->oauth.url);
+	recall(au, a, &w->s);
 	return OK;
 }
 
@@ -237,8 +250,10 @@ static int show(struct mcp_auth *au, const char *method, struct arena *a,
 
 	if (fixed(au))
 		return show_fixed(au, a, out, e);
-	oauth_store_read(&s, a, au->path, au->oauth.url);
-	if (s.access.n && ends_soon(&s)) {
+	recall(au, a, &s);
+	/* Who has no time for it goes on with what there is. */
+	if (s.access.n && ends_soon(&s) &&
+	    cancel_deadline(c) - clock_mono_ms() >= OAUTH_FINISH_MS) {
 		int rc = renew(au, s.access, a, &s, c, &why);
 
 		if (rc == E_CANCELED || rc == E_TIMEOUT)
@@ -331,8 +346,9 @@ static int challenge(struct mcp_auth *au, const struct http_resp *resp, str used
 	if (str_eq(ch.error, S("use_dpop_nonce")) && used.n) {
 		str nonce = http_header(resp, "dpop-nonce");
 
-		if (!nonce.n || str_eq(nonce, w.s.nonce))
-			return err_set(e, E_DENIED, "it does not take its own nonce");
+		if (!nonce.n)
+			return err_set(e, E_DENIED, "it wants a nonce and gives none");
+		/* The one that is kept: another call was faster. */
 		w.s.nonce = nonce;
 		return work_end(&w, au, OK, e);
 	}
@@ -356,11 +372,14 @@ static int challenge(struct mcp_auth *au, const struct http_resp *resp, str used
 	} else {
 		rc = E_DENIED;
 	}
-	if (rc == E_DENIED && !more)
-		w.s.access = w.s.refresh = S("");
+	/* A refresh token ends by a word of who gave it, never of the server. */
+	if (rc == E_DENIED && !more && !fresh && !w.s.refresh.n)
+		w.s.access = S("");
 	if (rc == E_DENIED)
 		rc = ask(au,
-			 more    ? "it wants more rights than were granted"
+			 more ? "it wants more rights than were granted"
+			 : known && fresh && w.s.refresh.n
+				 ? "it does not take a token that has just come"
 			 : known ? "the sign-in has ended"
 				 : "it wants to know who you are",
 			 e);
@@ -469,15 +488,22 @@ int mcp_auth_poll(struct mcp_auth *au, int64_t *pause_ms, const struct cancel *c
 	return named(au, rc, e);
 }
 
-bool mcp_auth_expects(const struct mcp_auth *au, str paste)
+enum mcp_auth_fit mcp_auth_expects(const struct mcp_auth *au, str paste)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
+	struct oauth_paste p;
 	struct oauth_state s;
 
-	oauth_store_read(&s, &a, au->path, au->oauth.url);
-	return s.client_redirect.n && str_starts(paste, s.client_redirect) &&
-	       paste.n > s.client_redirect.n && paste.p[s.client_redirect.n] == '?' &&
-	       (str_has(paste, S("code=")) || str_has(paste, S("error=")));
+	recall(au, &a, &s);
+	if (!s.client_redirect.n || !str_starts(paste, s.client_redirect) ||
+	    paste.n <= s.client_redirect.n || paste.p[s.client_redirect.n] != '?' ||
+	    !(str_has(paste, S("code=")) || str_has(paste, S("error="))))
+		return MCP_AUTH_ELSEWHERE;
+	if (s.pending_state.n &&
+	    oauth_paste_read(&p, &a, paste, s.client_redirect, NULL) == OK && p.has_state &&
+	    str_eq(p.state, s.pending_state))
+		return MCP_AUTH_OURS;
+	return MCP_AUTH_ALIKE;
 }
 
 int mcp_auth_forget(struct mcp_auth *au, const struct cancel *c, struct err *e)
@@ -502,7 +528,7 @@ void mcp_auth_status(const struct mcp_auth *au, struct arena *a, struct mcp_auth
 		out->token = show_fixed(au, a, &shown, NULL) == OK;
 		return;
 	}
-	oauth_store_read(&s, a, au->path, au->oauth.url);
+	recall(au, a, &s);
 	out->kind = cfg->grant.n ? cfg->grant.p : "code";
 	out->renewable = s.refresh.n > 0;
 	out->token = s.refresh.n || (s.access.n && (!s.until_ms || s.until_ms > now));

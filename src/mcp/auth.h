@@ -8,7 +8,9 @@
  * another process changes in the file counts at the next request.
  *
  * Threads  show and challenge from any, many at once, as all the rest; new and free from one.
- * Blocks   all with c: for the network, and for the lock of the file; they end within 50 ms of c.
+ * Blocks   all with c: for the network, and for the lock of the file; they end within 50 ms of c, but
+ *          a renewal that has begun ends by itself, at most ten seconds later: its answer may be
+ *          the only copy of the next token.
  * Owns     a copy of what it was made from.
  */
 #ifndef MCP_AUTH_H
@@ -37,7 +39,7 @@ struct mcp_auth_show {
 };
 
 /* What to show with a request of that method ("POST", ...) to the server's URL.  A token that ends
- * soon is renewed first.  E_DENIED: there should be a token and is none; the sentence says what a
+ * soon is renewed first, unless c leaves less than ten seconds.  E_DENIED: there should be a token and is none; the sentence says what a
  * person has to do. */
 int mcp_auth_show(struct mcp_auth *au, const char *method, struct arena *a,
 		  struct mcp_auth_show *out, const struct cancel *c, struct err *e) MUSTUSE;
@@ -70,8 +72,10 @@ int mcp_auth_finish(struct mcp_auth *au, str paste, const struct cancel *c,
 int mcp_auth_poll(struct mcp_auth *au, int64_t *pause_ms, const struct cancel *c,
 		  struct err *e) MUSTUSE;
 
-/* Is this the address that the browser was sent to by the sign-in under way here? */
-bool mcp_auth_expects(const struct mcp_auth *au, str paste);
+/* Is this the address that the browser was sent to by the sign-in under way here?  ALIKE: it holds a
+ * code and looks as one of ours, but belongs to another sign-in. */
+enum mcp_auth_fit { MCP_AUTH_ELSEWHERE, MCP_AUTH_ALIKE, MCP_AUTH_OURS };
+enum mcp_auth_fit mcp_auth_expects(const struct mcp_auth *au, str paste);
 
 /* Forget the token, the registration, all of it. */
 int mcp_auth_forget(struct mcp_auth *au, const struct cancel *c, struct err *e) MUSTUSE;

@@ -98,6 +98,26 @@ static int read_text(struct mcp_auth_cfg *out, struct arena *a, const struct key
 	return OK;
 }
 
+/* The server says who signs in to it; a secret of ours goes to nobody whom only it names. */
+static int check_issuer(const struct mcp_auth_cfg *cfg, struct err *e)
+{
+	const char *secret = cfg->client_secret_env.n    ? "client_secret_env"
+			     : cfg->client_secret_file.n ? "client_secret_file"
+			     : cfg->key_env.n            ? "key_env"
+			     : cfg->key_file.n           ? "key_file"
+			     : cfg->assertion_env.n      ? "assertion_env"
+			     : cfg->assertion_file.n     ? "assertion_file"
+							 : NULL;
+
+	if (secret && !cfg->issuer.n)
+		return err_set(
+			e, E_INVAL,
+			"\"auth.%s\" needs auth.issuer: the authorization server that may "
+			"see it",
+			secret);
+	return OK;
+}
+
 /* Do the keys fit each other? */
 static int check(const struct mcp_auth_cfg *cfg, struct err *e)
 {
@@ -122,7 +142,7 @@ static int check(const struct mcp_auth_cfg *cfg, struct err *e)
 		return err_set(e, E_INVAL,
 			       "\"auth.grant\" = \"assertion\" goes with auth.assertion_env or "
 			       "auth.assertion_file");
-	return OK;
+	return check_issuer(cfg, e);
 }
 
 int mcp_auth_cfg_read(struct mcp_auth_cfg *out, struct arena *a, const struct toml *v,

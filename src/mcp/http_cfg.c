@@ -5,6 +5,7 @@
 #include "mcp/http_cfg.h"
 
 #include "config/value.h"
+#include "mcp/oauth_url.h"
 #include "os/url.h"
 
 #include <string.h>
@@ -228,12 +229,6 @@ int mcp_http_cfg_read(struct mcp_http_cfg *out, struct arena *a, const struct to
 	return read_text(v, a, field, e);
 }
 
-static bool is_loopback(str host)
-{
-	return str_is(host, "localhost") || str_ends(host, S(".localhost")) ||
-	       str_is(host, "[::1]") || str_glob(S("127.[0-9]*.[0-9]*.[0-9]*"), host);
-}
-
 int mcp_http_cfg_check(const struct mcp_http_cfg *cfg, struct arena *a, struct err *e)
 {
 	struct url url;
@@ -245,7 +240,8 @@ int mcp_http_cfg_check(const struct mcp_http_cfg *cfg, struct arena *a, struct e
 		return err_set(e, E_INVAL,
 			       "\"url\" has a name or password in it: use \"headers_env\" or "
 			       "\"auth\"");
-	if (!url.tls && !is_loopback(url.host) && !cfg->allow_http)
+	if (!url.tls && !oauth_url_loopback(&url) && !str_ends(url.host, S(".localhost")) &&
+	    !cfg->allow_http)
 		return err_set(e, E_INVAL,
 			       "\"url\" is http:// to %.*s, and anybody in between could read "
 			       "along: use https://, or set allow_http = true",

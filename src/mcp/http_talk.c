@@ -518,8 +518,12 @@ void mcp_talk_goodbye(const struct mcp_wire *wire, const struct mcp_place *at, i
 	SCOPED(arena_free) struct arena a = { 0 };
 	const struct mcp_talk t = { .wire = wire, .at = at, .label = "goodbye", .max_ms = ms };
 	struct exchange x;
+	struct cancel own;
 
+	if (cancel_init(&own, NULL, ms, NULL) < 0)
+		return;
 	begin(&x, &t, &a);
-	(void)transfer(&x, "DELETE", (str){ 0 }, NULL, NULL);
+	(void)transfer(&x, "DELETE", (str){ 0 }, &own, NULL);
 	arena_free(&x.tmp);
+	cancel_done(&own);
 }

@@ -22,7 +22,7 @@ struct oauth {
 	struct url server;
 	struct mcp_auth_cfg cfg;
 	str client_secret, assertion, key; /* from their variables, "" none */
-	bool proxied; /* requests go through one */
+	const struct http_opt *http; /* how the network is reached */
 	struct http_pool *pool; /* during one operation */
 	bool open; /* it answered a request without a token */
 	bool looked, public; /* is the server at a public address, once that was looked at */
@@ -82,7 +82,8 @@ int oauth_client_sign(struct oauth *o, const struct oauth_state *s, struct buf *
 		      struct err *e) MUSTUSE;
 
 /* mcp/oauth_token: ask the token endpoint with these members, and put the token into s.  scope:
- * what was asked for.  E_DENIED: refused for good (the grant is not valid); E_BUSY: not yet, for
+ * what was asked for.  E_DENIED: refused for good (the grant is not valid, or nobody knows the
+ * client that was registered, which is dropped then); E_BUSY: not yet, for
  * the device flow; *slower then: it was asked too often. */
 int oauth_token(struct oauth *o, struct oauth_state *s, str members, str scope, bool *slower,
 		struct arena *a, const struct cancel *c, struct err *e) MUSTUSE;
@@ -96,7 +97,9 @@ bool oauth_unattended(const struct oauth *o);
 int oauth_grant(struct oauth *o, struct oauth_state *s, struct arena *a, const struct cancel *c,
 		struct err *e) MUSTUSE;
 
-/* A new token for the refresh token.  E_DENIED: it is not taken any more. */
+/* A new token for the refresh token.  Once begun it does not end with c but within this time: the
+ * old one may be used up.  E_DENIED: it is not taken any more. */
+#define OAUTH_FINISH_MS 10000
 int oauth_refresh(struct oauth *o, struct oauth_state *s, struct arena *a,
 		  const struct cancel *c, struct err *e) MUSTUSE;
 

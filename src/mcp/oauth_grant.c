@@ -125,11 +125,16 @@ int oauth_refresh(struct oauth *o, struct oauth_state *s, struct arena *a,
 		  const struct cancel *c, struct err *e)
 {
 	struct buf b = buf_in(a, BODY_MAX);
+	struct cancel own;
+	int rc = cancel_check(c, e);
 
+	if (rc < 0 || (rc = cancel_init(&own, NULL, OAUTH_FINISH_MS, e)) < 0)
+		return rc;
 	query_add(&b, "grant_type", S("refresh_token"));
 	query_add(&b, "refresh_token", s->refresh);
 	query_add(&b, "resource", s->resource);
-	int rc = oauth_token(o, s, buf_str(&b), s->scope, NULL, a, c, e);
+	rc = oauth_token(o, s, buf_str(&b), s->scope, NULL, a, &own, e);
+	cancel_done(&own);
 	if (rc == E_DENIED)
 		s->access = s->refresh = S("");
 	return rc;

@@ -81,16 +81,6 @@ static int check_resource(const struct oauth *o, const struct json *v, struct oa
 	return OK;
 }
 
-/* "https://host" and "https://host/" are one issuer, as far as looking for it goes. */
-static bool same_issuer(str x, str y)
-{
-	if (str_ends(x, S("/")))
-		x.n--;
-	if (str_ends(y, S("/")))
-		y.n--;
-	return x.n > 0 && str_eq(x, y);
-}
-
 /* In 2025-03-26 the server's origin spoke for an issuer anywhere below it. */
 static bool same_origin(str issuer, const struct url *u, struct arena *a)
 {
@@ -146,7 +136,8 @@ static int issuer_meta(struct oauth *o, str issuer, bool old, struct arena *a,
 	if (rc < 0)
 		return rc;
 	out->issuer = json_str(v, "issuer");
-	if (!same_issuer(out->issuer, issuer) && !(old && same_origin(out->issuer, &u, a)))
+	if (!oauth_url_same_issuer(out->issuer, issuer) &&
+	    !(old && same_origin(out->issuer, &u, a)))
 		return err_set(e, E_DENIED,
 			       "the metadata of its authorization server are those of another "
 			       "one, so nobody is asked to sign in");
@@ -190,7 +181,7 @@ int oauth_discover(struct oauth *o, str wanted, struct arena *a, struct oauth_me
 	}
 	if (rc < 0)
 		return rc;
-	if (o->cfg.issuer.n && !same_issuer(o->cfg.issuer, m.issuer))
+	if (o->cfg.issuer.n && !oauth_url_same_issuer(o->cfg.issuer, m.issuer))
 		return err_set(e, E_DENIED,
 			       "it is signed in to at another place than \"auth.issuer\" says, "
 			       "so nothing was sent there");

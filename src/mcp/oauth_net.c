@@ -19,6 +19,30 @@ static int once(struct oauth *o, const struct http_req *req, struct arena *a,
 	return http_do(h, req, a, resp, c, e);
 }
 
+/* Does a proxy connect for us, by its own rules? */
+static bool proxied(const struct oauth *o, const struct url *u)
+{
+	const char *way = u->tls ? o->http->https_proxy : o->http->http_proxy;
+
+	if (!way || !*way)
+		way = o->http->all_proxy;
+	return way && *way && !oauth_url_spared(str_of(o->http->no_proxy), u->host);
+}
+
+/* The owner wrote this address down, so the server does not choose it. */
+static bool owned(const struct oauth *o, const struct url *u, struct arena *a)
+{
+	const str written[] = { o->url, o->cfg.issuer, o->cfg.assertion_exchange };
+	str origin = oauth_url_origin(a, u);
+	struct url own;
+
+	for (size_t i = 0; i < COUNT(written); i++)
+		if (written[i].n && url_parse(&own, a, (str){ 0 }, written[i], NULL) == OK &&
+		    str_eq(oauth_url_origin(a, &own), origin))
+			return true;
+	return false;
+}
+
 /* Is the server itself at a public address?  Only an address says so, so it is asked. */
 static int look(struct oauth *o, struct arena *a, const struct cancel *c, struct err *e)
 {
@@ -32,9 +56,12 @@ static int look(struct oauth *o, struct arena *a, const struct cancel *c, struct
 	};
 	int rc = OK;
 
-	if (o->looked || o->proxied) /* a proxy connects for us, by its own rules */
+	if (o->looked)
 		return OK;
-	if (!oauth_url_loopback(&o->server)) {
+	if (proxied(o,
+		    &o->server)) { /* it cannot be looked at; what is behind proxies is public */
+		o->public = true;
+	} else if (!oauth_url_loopback(&o->server)) {
 		rc = once(o, &req, a, &resp, c, e);
 		o->public = rc != E_DENIED;
 	}
@@ -63,7 +90,7 @@ int oauth_http(struct oauth *o, const struct oauth_ask *ask, struct arena *a,
 
 	for (size_t i = 0; i < ask->n && i < HEADERS_MAX; i++)
 		headers[req.headers_n++] = ask->headers[i];
-	if (!str_eq(oauth_url_origin(a, ask->url), oauth_url_origin(a, &o->server))) {
+	if (!owned(o, ask->url, a) && !proxied(o, ask->url)) {
 		if ((rc = look(o, a, c, e)) < 0)
 			return rc;
 		req.public_only = o->public;

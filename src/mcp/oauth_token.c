@@ -92,12 +92,22 @@ static int take(struct oauth_state *s, str body, str scope, struct arena *a, str
 	return OK;
 }
 
-static int refused(const struct http_resp *resp, const struct url *u, bool *slower,
-		   struct arena *a, struct err *e)
+/* They forgot the client that they had registered: the next sign-in registers another one. */
+static bool forgotten(const struct oauth *o, struct oauth_state *s, str word)
+{
+	if (o->cfg.client_id.n || str_eq(s->client_id, o->cfg.client_metadata) ||
+	    !(str_eq(word, S("invalid_client")) || str_eq(word, S("unauthorized_client"))))
+		return false;
+	s->client_id = s->client_secret = S("");
+	return true;
+}
+
+static int refused(const struct oauth *o, struct oauth_state *s, const struct http_resp *resp,
+		   const struct url *u, bool *slower, struct arena *a, struct err *e)
 {
 	str word = oauth_error_word(a, resp->body);
 	bool gone = str_eq(word, S("invalid_grant")) || str_eq(word, S("expired_token")) ||
-		    str_eq(word, S("access_denied"));
+		    str_eq(word, S("access_denied")) || forgotten(o, s, word);
 
 	if (str_eq(word, S("slow_down")) && slower)
 		*slower = true;
@@ -154,6 +164,6 @@ int oauth_token(struct oauth *o, struct oauth_state *s, str members, str scope, 
 	if (rc < 0)
 		return rc;
 	if (resp.status != 200)
-		return refused(&resp, &u, slower, a, e);
+		return refused(o, s, &resp, &u, slower, a, e);
 	return take(s, resp.body, scope, a, e);
 }

@@ -91,6 +91,47 @@ size_t oauth_url_issuer_places(struct arena *a, const struct url *issuer, str ou
 	return n;
 }
 
+bool oauth_url_same_issuer(str x, str y)
+{
+	if (str_ends(x, S("/")))
+		x.n--;
+	if (str_ends(y, S("/")))
+		y.n--;
+	return x.n > 0 && str_eq(x, y);
+}
+
+/* One word of NO_PROXY; host without brackets. */
+static bool spares(str word, str host)
+{
+	bool address = str_has(host, S(":")) ||
+		       (host.n && host.p[host.n - 1] >= '0' && host.p[host.n - 1] <= '9');
+
+	if (str_eq(word, S("*")) || (address && str_has(word, S("/"))))
+		return true;
+	if (str_starts(word, S(".")))
+		word = str_sub(word, 1, word.n);
+	if (str_starts(word, S("[")) && str_ends(word, S("]")))
+		word = str_sub(word, 1, word.n - 1);
+	if (!word.n || host.n < word.n ||
+	    !str_ieq(str_sub(host, host.n - word.n, host.n), word))
+		return false;
+	return host.n == word.n || host.p[host.n - word.n - 1] == '.';
+}
+
+bool oauth_url_spared(str no_proxy, str host)
+{
+	if (str_starts(host, S("[")) && str_ends(host, S("]")))
+		host = str_sub(host, 1, host.n - 1);
+	while (no_proxy.n) {
+		str words = str_cut(&no_proxy, ',');
+
+		while (words.n)
+			if (spares(str_trim(str_cut(&words, ' ')), host))
+				return true;
+	}
+	return false;
+}
+
 bool oauth_url_covers(struct arena *a, str resource, const struct url *server)
 {
 	struct url u;

@@ -30,6 +30,13 @@ size_t oauth_url_resource_places(struct arena *a, const struct url *server,
 size_t oauth_url_issuer_places(struct arena *a, const struct url *issuer,
 			       str out[OAUTH_PLACES]);
 
+/* "https://host" and "https://host/" are one issuer, as far as looking for it goes; "" is none. */
+bool oauth_url_same_issuer(str x, str y);
+
+/* Does NO_PROXY spare that host the proxy?  In doubt (an address, where the list has networks) it
+ * does: then it is looked at as one that we connect to ourselves. */
+bool oauth_url_spared(str no_proxy, str host);
+
 /* Does a resource of that name cover the server: same origin, and its path is that of the server
  * or a folder above? */
 bool oauth_url_covers(struct arena *a, str resource, const struct url *server);

@@ -230,6 +230,42 @@ def test_an_authorization_server_that_is_away_does_not_end_the_sign_in(gantry, a
     assert use(gantry, **clock.env).out == "hi\n"
 
 
+def test_a_client_that_was_forgotten_there_is_registered_anew_by_the_next_sign_in(gantry, auth):
+    a, clock = auth("expires=60", "forget"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    a.clients.clear()
+    clock.step(120)
+    assert ASKED % "the sign-in has ended" in use(gantry, code=1, **clock.env).err
+    assert "client_id" not in state_of(gantry)
+    sign_in(gantry, a, **clock.env)
+    assert use(gantry, **clock.env).out == "hi\n" and len(a.clients) == 1
+
+
+def test_a_refusal_right_after_the_sign_in_costs_no_refresh_token(gantry, auth):
+    a, clock = auth("rotate"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    a.dead |= set(a.tokens)
+    assert ASKED % "it does not take a token that has just come" in use(gantry, code=1, **clock.env).err
+    clock.step(60)
+    assert use(gantry, **clock.env).out == "hi\n"
+    assert a.of("/token")[-1]["grant_type"] == "refresh_token"
+
+
+def test_goodbye_to_a_server_renews_nothing(gantry, model, auth):
+    a, clock = auth("expires=3600", server=["session"]), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    model.reply("done")
+    d = gantry.daemon(**clock.env)
+    a.far.wait(lambda: "tools/list" in a.far.methods(), "the list")
+    d.send("go")
+    d.out.wait("done")
+    a.do["hold"] = None
+    clock.step(3590)
+    d.finish()
+    assert "DELETE" in a.far.methods()
+    assert len(a.of("/token")) == 1
+
+
 # By device ----------------------------------------------------------------------------------
 
 
@@ -359,6 +395,41 @@ def test_in_a_chat_the_address_is_sent_as_a_message_that_nobody_keeps(gantry, mo
     d.out.wait('there is no tool server "nowhere"')
     d.finish()
     assert not model.requests                   # the model saw none of it
+
+
+def test_of_two_sign_ins_under_way_each_takes_its_own_address(gantry, model, auth):
+    a = auth()
+    b = auth(name="other")
+    d = gantry.daemon()
+    d.send("/auth far")
+    d.out.wait(r"Send me that address, whole")
+    first = LINK.search(d.out.text)[0]
+    d.send("/auth other")
+    d.out.wait(r"Send me that address, whole")
+    second = [x for x in LINK.findall(d.out.text) if x != first][0]
+    address = b.browse(second)
+    d.send(re.sub(r"state=\w+", "state=" + "0" * 32, address))
+    d.out.wait("belongs to no sign-in that is under way")
+    d.send(address)
+    d.out.wait("Signed in to other")
+    d.send(a.browse(first))
+    d.out.wait("Signed in to far")
+    d.finish()
+    assert not model.requests
+    assert [len(x.of("/token")) for x in (a, b)] == [1, 1]
+
+
+def test_an_address_where_the_name_should_be_is_never_said_back(gantry, model, auth):
+    a = auth()
+    d = gantry.daemon()
+    d.send("/auth http://127.0.0.1:33418/callback?code=" + a.secret("code"))
+    d.out.wait("does not begin with the name of a tool server")
+    d.send("/auth far")
+    d.out.wait(r"Send me that address, whole")
+    d.send("/auth " + a.browse(LINK.search(d.out.text)[0]))     # the fixture looks for the code everywhere
+    d.out.wait("Signed in to far")
+    d.finish()
+    assert not model.requests
 
 
 def test_a_late_address_is_refused_and_still_kept_from_the_model(gantry, model, auth):

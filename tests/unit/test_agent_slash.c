@@ -72,6 +72,25 @@ static void a_command_is_a_whole_message(void **state)
 	}
 }
 
+static void what_may_hold_a_code_is_a_secret(void **state)
+{
+	static const char *const secret[] = {
+		"/auth far abc",  "/auth far\tabc",
+		"/auth far\nabc", "/auth http://127.0.0.1:33418/callback?code=abc",
+		"/auth code=abc", "http://127.0.0.1:33418/callback?code=abc&state=def",
+	};
+	static const char *const plain[] = { "/auth", "/auth far", "/auth far ", "hello",
+					     "/help" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(secret); i++)
+		if (!slash_secret(str_of(secret[i])))
+			fail_msg("\"%s\" would be kept", secret[i]);
+	for (size_t i = 0; i < COUNT(plain); i++)
+		if (slash_secret(str_of(plain[i])))
+			fail_msg("\"%s\" would not be kept", plain[i]);
+}
+
 static void help_lists_each_command_once_and_no_alias(void **state)
 {
 	struct agent_world *k = *state;
@@ -306,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_command_is_a_whole_message),
 		TEST(help_lists_each_command_once_and_no_alias),
+		cmocka_unit_test(what_may_hold_a_code_is_a_secret),
 		cmocka_unit_test(a_control_word_says_what_it_did),
 		TEST(status_and_perf_tell_of_finished_turns),
 		TEST(perf_remembers_the_last_dozen),

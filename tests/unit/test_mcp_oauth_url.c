@@ -92,6 +92,44 @@ static void secrets_go_over_tls_or_stay_on_this_machine(void **state)
 	}
 }
 
+static void no_proxy_spares_whole_names_and_what_is_below_them(void **state)
+{
+	static const struct {
+		const char *list, *host;
+		bool spared;
+	} rows[] = {
+		{ "", "as.example", false },
+		{ "as.example", "as.example", true },
+		{ "a.b, AS.example", "as.example", true },
+		{ "a.b as.example", "as.example", true },
+		{ "example", "as.example", true },
+		{ ".example", "as.example", true },
+		{ "s.example", "as.example", false },
+		{ "as.example.com", "as.example", false },
+		{ ",, ,", "as.example", false },
+		{ "*", "as.example", true },
+		{ "127.0.0.1", "127.0.0.1", true },
+		{ "::1", "[::1]", true },
+		{ "[::1]", "[::1]", true },
+		{ "10.0.0.0/8", "10.1.2.3", true },
+		{ "10.0.0.0/8", "as.example", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (oauth_url_spared(str_of(rows[i].list), str_of(rows[i].host)) !=
+		    rows[i].spared)
+			fail_msg("\"%s\" and %s", rows[i].list, rows[i].host);
+}
+
+static void issuer_is_the_same_with_or_without_a_last_slash(void **state)
+{
+	(void)state;
+	assert_true(oauth_url_same_issuer(S("https://a"), S("https://a/")));
+	assert_false(oauth_url_same_issuer(S("https://a"), S("https://a.b")));
+	assert_false(oauth_url_same_issuer(S(""), S("/")));
+}
+
 static void resource_covers_what_is_below_it_at_the_same_origin(void **state)
 {
 	static const struct {
@@ -203,6 +241,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(metadata_is_looked_for_behind_the_host_and_before_the_path),
 		cmocka_unit_test(secrets_go_over_tls_or_stay_on_this_machine),
+		cmocka_unit_test(no_proxy_spares_whole_names_and_what_is_below_them),
+		cmocka_unit_test(issuer_is_the_same_with_or_without_a_last_slash),
 		cmocka_unit_test(resource_covers_what_is_below_it_at_the_same_origin),
 		cmocka_unit_test(resource_is_named_without_a_lone_slash),
 		cmocka_unit_test(challenge_is_that_of_the_standard),

@@ -25,6 +25,7 @@ tokens used twice, a missing resource. Tricks:
     deny             the person says no
     pending=N        the device flow: so many polls are too early; slow: the first says slow_down
     hold             a token request waits for auth.gate
+    forget           a client that is not known any more is invalid_client, as where clients are cleaned up
 """
 
 import base64
@@ -182,6 +183,8 @@ class AuthServer:
     def token(self, form):
         if "hold" in self.do:
             self.gate.wait(60)
+        if "forget" in self.do and form.get("client_id") not in self.clients:
+            return self.bad("invalid_client", 401)
         kind, wrong = form.get("grant_type"), self.judged(form)
         if wrong:
             self.violations.append("token: " + wrong)
