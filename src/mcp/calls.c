@@ -305,6 +305,10 @@ static int await(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 		now = clock_mono_ms();
 		last += now - began;
 		until = moved ? now + ask->limit->call_ms : until + now - began;
+		if ((rc = cancel_check(ask->cancel, e)) < 0)
+			return rc;
+		if (now >= until || now >= last)
+			return too_late(c, ask, last < until, E_TIMEOUT, e);
 	}
 }
 

@@ -83,6 +83,9 @@ struct mcp_frame *mcp_calls_notice(struct mcp_calls *c);
 /* The next frame, NULL when there is none; mcp_calls_wrote() once a byte of it has left. */
 struct mcp_frame *mcp_calls_next(struct mcp_calls *c);
 void mcp_calls_wrote(struct mcp_calls *c, int64_t id);
+/* The server did not take call id, which was written: that fails with rc and why.  not_run: it
+ * provably did nothing. */
+void mcp_calls_refused(struct mcp_calls *c, int64_t id, int rc, bool not_run, const char *why);
 
 bool mcp_calls_idle(struct mcp_calls *c); /* no call is open */
 
@@ -98,6 +101,10 @@ bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct 
 			const char **why);
 /* It takes the question with that id back. */
 void mcp_calls_withdraw(struct mcp_calls *c, const struct json *id);
+
+/* Another session with the server begins while calls are open: what was to be said to the one
+ * before is not said, and what that one asked is taken back. */
+void mcp_calls_anew(struct mcp_calls *c);
 
 /* The ids of the calls that were written, at most max. */
 size_t mcp_calls_written(struct mcp_calls *c, int64_t *ids, size_t max);

@@ -71,7 +71,7 @@ int64_t mcp_http_where(struct mcp_http *h, struct arena *a, struct mcp_place *pl
 }
 
 void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg *m,
-		   int64_t call)
+		   int64_t call, int64_t life)
 {
 	struct mcp_heard *n = NEW(line, struct mcp_heard);
 	size_t bytes = line->used;
@@ -80,7 +80,8 @@ void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg 
 	n->m = *m;
 	n->call = call;
 	lock(h);
-	kept = h->heard_n < HEARD_MAX && h->heard_bytes + bytes <= HEARD_BYTES_MAX;
+	kept = (!life || life == h->life) && h->heard_n < HEARD_MAX &&
+	       h->heard_bytes + bytes <= HEARD_BYTES_MAX;
 	if (kept) {
 		n->a = *line;
 		*h->heard_tail = n;
@@ -104,6 +105,16 @@ struct mcp_heard *mcp_http_heard(struct mcp_http *h)
 	h->heard_n = h->heard_bytes = 0;
 	unlock(h);
 	return list;
+}
+
+void mcp_http_forget(struct mcp_http *h)
+{
+	for (struct mcp_heard *n = mcp_http_heard(h), *next; n; n = next) {
+		struct arena line = n->a;
+
+		next = n->next;
+		arena_free(&line);
+	}
 }
 
 void mcp_http_mark(struct mcp_http *h, struct arena *a, struct mcp_marked *list)
@@ -323,9 +334,11 @@ static int on_message(void *arg, struct arena *line, const struct mcp_msg *m, st
 		mcp_calls_answer(r->h->calls, &ev, line);
 		return 2;
 	}
-	/* An answer to something else has no business here. */
+	/* An answer to something else has no business here, and a question of a session that is
+	 * over would be answered to another one. */
 	if (m->kind == MCP_REQUEST || m->kind == MCP_NOTICE)
-		mcp_http_hear(r->h, line, m, r->load->frame->id);
+		mcp_http_hear(r->h, line, m, r->load->frame->id,
+			      m->kind == MCP_REQUEST ? r->life : 0);
 	return progress;
 }
 
@@ -360,6 +373,7 @@ static int carry(void *arg, struct mcp_load *load, struct err *e)
 		.headers = mirror,
 		.headers_n = mirror_n,
 		.asks = true,
+		.acts = str_is(str_of(load->method), "tools/call"),
 		.call_ms = load->limit->call_ms,
 		.max_ms = load->limit->max_ms,
 		.ears = { .on_message = on_message,
@@ -427,12 +441,7 @@ static void http_free(void *arg)
 	struct mcp_http *h = arg;
 	struct arena a;
 
-	for (struct mcp_heard *n = mcp_http_heard(h), *next; n; n = next) {
-		struct arena line = n->a;
-
-		next = n->next;
-		arena_free(&line);
-	}
+	mcp_http_forget(h);
 	mcp_calls_free(h->calls);
 	mcp_auth_free(h->auth);
 	http_pool_close(h->pool);

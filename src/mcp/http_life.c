@@ -20,9 +20,12 @@
 
 static int on_listen_wake(void *arg, struct err *e)
 {
+	struct mcp_life *l = arg;
 	bool ignored;
+	int rc = mcp_work_round(l, &ignored, e);
 
-	return mcp_work_round(arg, &ignored, e);
+	l->work_failed = rc < 0;
+	return rc;
 }
 
 static void on_open(void *arg)
@@ -80,6 +83,7 @@ static int listen_once(struct mcp_life *l, struct arena *a, str *last, int64_t *
 			  .arg = l },
 	};
 	l->asked = 0;
+	l->work_failed = false;
 	rc = mcp_talk_listen(&t, &tmp, &id, retry_ms, told, l->stop, e);
 	if (!str_eq(id, *last)) {
 		arena_free(a);
@@ -112,6 +116,19 @@ static int idle(struct mcp_life *l, int64_t ms, struct err *e)
 	}
 }
 
+/* There is no such stream for us, now or later; anything else may pass. */
+static bool is_deaf(const struct mcp_told *told)
+{
+	return told->no_stream || told->status == 403 || told->status == 404 ||
+	       told->status == 405 || told->status == 406 || told->status == 501;
+}
+
+/* Nobody is let in any more; 403 is about what was asked for. */
+static bool is_shut_out(int rc, const struct mcp_told *told)
+{
+	return rc == E_DENIED && told->status != 403;
+}
+
 /* Ready: until it is dead or we are to stop. */
 static int attend(struct mcp_life *l, struct err *e)
 {
@@ -134,16 +151,16 @@ static int attend(struct mcp_life *l, struct err *e)
 			return err_set(e, E_IO, "it forgot our session");
 		if (cancel_reason(l->stop) != CANCEL_NONE || mcp_http_is_lost(l->h))
 			break;
-		if (rc == E_DENIED)
+		if (is_shut_out(rc, &told) || (rc < 0 && l->work_failed))
 			break;
-		l->deaf = told.status >= 300 || told.no_stream;
+		l->deaf = is_deaf(&told);
 		deaf_n = told.status ? 0 : deaf_n + 1;
-		/* What failed may be the work that was done meanwhile. */
-		if (rc < 0 && !l->deaf && told.status && rc != E_IO)
+		if (rc < 0 && !l->deaf && told.status && told.status < 300 && rc != E_IO)
 			break;
 		if (rc < 0 && deaf_n >= DEAF_MAX)
 			break;
-		pause = clock_mono_ms() - began > AGAIN_MS ? LISTEN_MS : pause * 2;
+		pause = told.status < 300 && clock_mono_ms() - began > AGAIN_MS ? LISTEN_MS
+										: pause * 2;
 		pause = pause < LISTEN_MAX_MS ? pause : LISTEN_MAX_MS;
 		if (retry_ms >= 0)
 			pause = retry_ms > LISTEN_MIN_MS ? retry_ms : LISTEN_MIN_MS;
@@ -195,14 +212,15 @@ static int hear_changes(struct mcp_life *l, struct err *e)
 	};
 	l->listen = (str){ 0 };
 	rc = mcp_talk_post(&t, &a, &told, l->stop, e);
-	if (cancel_reason(l->stop) != CANCEL_NONE || rc == E_DENIED)
+	if (cancel_reason(l->stop) != CANCEL_NONE || is_shut_out(rc, &told))
 		return rc;
 	if (rc == OK || l->listen.n)
 		return mcp_work_heard(l, e);
 	if (l->work_failed)
 		return rc;
-	/* Refused, it is not asked for again; broken off, after a pause. */
-	if (told.status >= 400 && told.status < 500)
+	/* Refused, it is not asked for again; broken off, or too early, after a pause. */
+	if (is_deaf(&told) || (told.status >= 400 && told.status < 500 && told.status != 408 &&
+			       told.status != 429))
 		return mcp_work_refused(l, id, told.body, e);
 	return mcp_work_broken(l, id, e);
 }
@@ -298,6 +316,9 @@ static int live_once(struct mcp_life *l, bool *fallback, struct err *e)
 	l->ready_ms = 0;
 	l->deaf = l->listening = l->open = l->begun = *fallback = false;
 	mcp_http_place(l->h, &l->place);
+	/* What the session before asked is not answered to this one. */
+	mcp_http_forget(l->h);
+	mcp_calls_anew(l->h->calls);
 	if ((rc = mcp_http_headers(l->h, e)) < 0)
 		return rc;
 	if (l->legacy)

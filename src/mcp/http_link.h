@@ -68,11 +68,13 @@ int64_t mcp_http_where(struct mcp_http *h, struct arena *a, struct mcp_place *pl
 		       struct mcp_wire *wire);
 
 /* Put a message in for the server's thread, which takes over *line; any thread, does not wait.
- * Beyond what is kept it is dropped. */
+ * Beyond what is kept it is dropped, and when the session of the number life, 0: any, is over. */
 void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg *m,
-		   int64_t call);
+		   int64_t call, int64_t life);
 /* All of them, in order; the taker frees each. */
 struct mcp_heard *mcp_http_heard(struct mcp_http *h);
+/* They were of a session that is over. */
+void mcp_http_forget(struct mcp_http *h);
 
 /* The tools whose parameters are shown as headers, from now on; takes over *a, where they are. */
 void mcp_http_mark(struct mcp_http *h, struct arena *a, struct mcp_marked *list);

@@ -6,6 +6,7 @@
 
 #include "base/date.h"
 #include "base/utf.h"
+#include "mcp/flood.h"
 #include "mcp/result.h"
 #include "os/clock.h"
 #include "os/url.h"
@@ -21,6 +22,7 @@
 #define RESUME_MS 1000
 #define RESUME_MIN_MS 50
 #define RESUMES_MAX 6 /* in a row that brought nothing */
+#define HOLD_MS 40 /* at a time, in which a flood is not read */
 #define LINGER_MS 30 /* the end of a stream keeps the connection warm */
 #define WHY_MAX 160
 
@@ -40,6 +42,8 @@ struct exchange {
 	bool heard; /* an event came in this transfer */
 	int64_t began_ms, moved_ms; /* of the limits */
 	struct mcp_auth_show shown;
+	struct mcp_flood flood;
+	const struct cancel *cancel;
 };
 
 /* ---- what comes ------------------------------------------------------------------------ */
@@ -80,6 +84,8 @@ static int take_text(struct exchange *x, str text, struct err *e)
 	} else if (m.kind != MCP_FOREIGN) {
 		rc = hand_on(x, &line, &m, e);
 	}
+	if (rc != 2)
+		mcp_flood_note(&x->flood, MCP_FLOOD_UNASKED, text.n, clock_mono_ms());
 	arena_free(&line);
 	return rc;
 }
@@ -124,12 +130,26 @@ static int find_kind(struct exchange *x, str chunk, struct err *e)
 	return OK;
 }
 
+/* Who sends more than can be read beside all else waits for a while. */
+static int hold_back(struct exchange *x, struct err *e)
+{
+	int64_t now = clock_mono_ms(), ms;
+
+	if (!mcp_flood_over(&x->flood, now))
+		return OK;
+	ms = x->flood.until_ms - now;
+	return wait_ms(ms < HOLD_MS ? ms : HOLD_MS, x->cancel, e);
+}
+
 static int sink(void *arg, str chunk, struct err *e)
 {
 	struct exchange *x = arg;
 	int64_t before = x->moved_ms;
-	int rc = OK;
+	int rc = hold_back(x, e);
 
+	if (rc < 0)
+		return rc;
+	mcp_flood_note(&x->flood, MCP_FLOOD_BYTES, chunk.n, clock_mono_ms());
 	if (x->kind == BODY_UNKNOWN && (rc = find_kind(x, chunk, e)) < 0)
 		return rc;
 	if (x->kind == BODY_JSON) {
@@ -249,6 +269,7 @@ static int transfer(struct exchange *x, const char *method, str last, const stru
 	int rc;
 
 	arena_free(&x->tmp);
+	x->cancel = c;
 	x->kind = BODY_UNKNOWN;
 	x->heard = false;
 	x->resp = (struct http_resp){ 0 };
@@ -305,6 +326,17 @@ static int redirected(struct exchange *x, struct err *e)
 		STRF(utf_head(url.host, 80)), x->resp.status);
 }
 
+/* Statuses that say that nothing was done with the message. */
+static bool turns_away(int status)
+{
+	static const int all[] = { 401, 403, 404, 405, 413, 415, 421, 429 };
+
+	for (size_t i = 0; i < COUNT(all); i++)
+		if (all[i] == status)
+			return true;
+	return false;
+}
+
 /* OK for a success; a refusal by its status, with the server's own reason. */
 static int judge(struct exchange *x, struct mcp_told *out, struct err *e)
 {
@@ -314,11 +346,11 @@ static int judge(struct exchange *x, struct mcp_told *out, struct err *e)
 	if (status >= 200 && status < 300)
 		return OK;
 	out->body = arena_dup(x->a, x->resp.body);
-	out->not_run = status < 500 ? status != 408 : status == 501 || status == 503;
-	if (status >= 300 && status < 400)
-		return redirected(x, e);
 	out->lost = session.n &&
 		    (status == 404 || (status == 400 && has_word(x->resp.body, "session")));
+	out->not_run = turns_away(status) || out->lost;
+	if (status >= 300 && status < 400)
+		return redirected(x, e);
 	str why = reason_of(&x->tmp, x->resp.body);
 	return err_set(e, status < 500 ? E_PROTO : E_IO, "it refused with status %d%s%.*s",
 		       status, why.n ? ": " : "", STRF(utf_head(why, WHY_MAX)));
@@ -338,7 +370,8 @@ static int64_t retry_after(const struct http_resp *r)
 	return at > 0 ? at : 0;
 }
 
-/* The message was provably not run: how long until it is tried again?  -1: never. */
+/* The message was provably not run, or may be run twice: how long until it is tried again?  -1:
+ * never. */
 static int64_t pause_before(const struct exchange *x, int rc, const struct mcp_told *told,
 			    int tried)
 {
@@ -347,7 +380,7 @@ static int64_t pause_before(const struct exchange *x, int rc, const struct mcp_t
 
 	if (tried >= TRIES_MAX)
 		return -1;
-	if (status == 429 || status == 503) {
+	if (status == 429 || (status == 503 && !x->t->acts)) {
 		int64_t after = retry_after(&x->resp);
 
 		ms = after > ms ? after : ms;
@@ -468,6 +501,20 @@ static void keep_session(struct exchange *x, struct mcp_told *out)
 		out->session = arena_dup(x->a, id);
 }
 
+/* A refusal may be the answer all the same, and what speaks of a session then may be the tool.  That
+ * a session is not found (404) is no matter of one message. */
+static void take_refusal(struct exchange *x, int rc, struct mcp_told *out)
+{
+	struct err ignored;
+
+	if (rc != E_PROTO || !x->t->asks || out->status < 400 || !out->body.n ||
+	    (out->lost && out->status == 404))
+		return;
+	(void)take_text(x, out->body, &ignored);
+	if (x->answered)
+		out->lost = false;
+}
+
 int mcp_talk_post(const struct mcp_talk *t, struct arena *a, struct mcp_told *out,
 		  const struct cancel *c, struct err *e)
 {
@@ -477,12 +524,7 @@ int mcp_talk_post(const struct mcp_talk *t, struct arena *a, struct mcp_told *ou
 	begin(&x, t, a);
 	*out = (struct mcp_told){ .not_run = true };
 	rc = insist(&x, "POST", (str){ 0 }, out, c, e);
-	if (rc == E_PROTO && t->asks && !out->lost && out->status >= 400 && out->body.n) {
-		struct err ignored;
-
-		(void)take_text(&x, out->body,
-				&ignored); /* it may be the answer all the same */
-	}
+	take_refusal(&x, rc, out);
 	keep_session(&x, out);
 	if (!x.answered &&
 	    (rc == OK || (rc == E_IO && x.kind == BODY_EVENTS && out->status < 300))) {
@@ -504,7 +546,8 @@ int mcp_talk_listen(const struct mcp_talk *t, struct arena *a, str *last, int64_
 	x.listens = true;
 	*out = (struct mcp_told){ .not_run = true };
 	rc = insist(&x, "GET", *last, out, c, e);
-	out->no_stream = out->status && x.kind != BODY_EVENTS && rc == E_PROTO;
+	out->no_stream =
+		out->status && out->status < 300 && x.kind != BODY_EVENTS && rc == E_PROTO;
 	if (x.sse.last_id.n)
 		*last = arena_dup(a, buf_str(&x.sse.last_id));
 	if (x.sse.retry_ms >= 0)

@@ -3,8 +3,8 @@
  * one JSON text, or as a stream of events, which is taken up again where it broke off.
  *
  * What has provably not been run is sent again by itself: when there was no connection, and when
- * the server said to come back later (429, 503), a few times, with pauses.  No redirect is
- * followed.
+ * the server said to come back later (429; 503, which some say of what they began, only for what
+ * does not act), a few times, with pauses.  No redirect is followed.
  *
  * Threads  any, many at once; what struct mcp_wire points at is not changed meanwhile.
  * Blocks   until the answer or its limit, within 50 ms of a cancel.
@@ -64,6 +64,7 @@ struct mcp_talk {
 	const struct http_header *headers; /* of this message */
 	size_t headers_n;
 	bool asks; /* a request, which wants its answer */
+	bool acts; /* made twice it may have its effect twice */
 	int64_t call_ms; /* without a sign of progress; 0: no limit */
 	int64_t max_ms; /* in all; 0: no limit */
 	struct mcp_ears ears;
@@ -73,7 +74,7 @@ struct mcp_talk {
 struct mcp_told {
 	int status; /* of the last answer; 0: none */
 	bool not_run; /* the server did provably nothing with it */
-	bool no_stream; /* GET: it answered with something else */
+	bool no_stream; /* GET: a success with something else */
 	bool lost; /* it does not know our session any more */
 	str session; /* "" or the session that it began; in the arena, as the next one */
 	str body; /* of an answer that is no success */

@@ -138,13 +138,13 @@ int mcp_work_heard(struct mcp_life *l, struct err *e)
 	int rc = OK;
 
 	for (struct mcp_heard *n = mcp_http_heard(l->h), *next; n; n = next) {
-		struct arena a;
+		/* It lives in its own arena, which whoever takes the message over may free. */
+		struct mcp_heard own = *n;
 
-		next = n->next;
+		next = own.next;
 		if (rc == OK)
-			rc = take_message(l, n, e);
-		a = n->a;
-		arena_free(&a);
+			rc = take_message(l, &own, e);
+		arena_free(&own.a);
 	}
 	return rc;
 }
@@ -159,7 +159,7 @@ int mcp_work_hear(void *arg, struct arena *line, const struct mcp_msg *m, struct
 		      id == l->asked;
 
 	(void)e;
-	mcp_http_hear(l->h, line, m, 0);
+	mcp_http_hear(l->h, line, m, 0, 0);
 	return answer ? 2 : 0;
 }
 
@@ -255,12 +255,12 @@ static int64_t patience(const struct mcp_life *l)
 }
 
 /* Send one message and take what comes of it.  *fallback: it is no Streamable HTTP. */
-static int send_text(struct mcp_life *l, str text, bool *fallback, struct err *e)
+static int post(struct mcp_life *l, str text, struct mcp_told *told, bool *fallback,
+		struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct mcp_place place;
 	struct mcp_wire wire;
-	struct mcp_told told;
 	struct http_header mirror[MCP_MIRROR_MAX];
 	struct mcp_msg m;
 	int64_t life = mcp_http_where(l->h, &a, &place, &wire), asked;
@@ -283,6 +283,7 @@ static int send_text(struct mcp_life *l, str text, bool *fallback, struct err *e
 						      MCP_MIRROR_MAX)
 				    : 0,
 		.asks = l->asked && !l->legacy,
+		.acts = str_is(m.method, "tools/call"),
 		.max_ms = patience(l),
 		.ears = { .on_message = mcp_work_hear,
 			  .on_wake = on_busy_wake,
@@ -290,22 +291,53 @@ static int send_text(struct mcp_life *l, str text, bool *fallback, struct err *e
 			  .arg = l },
 	};
 	asked = l->asked;
-	rc = mcp_talk_post(&t, &a, &told, l->stop, e);
+	rc = mcp_talk_post(&t, &a, told, l->stop, e);
 	l->asked = 0;
-	if (is_older(l, rc, &told))
-		return mcp_work_refused(l, asked, told.body, e);
-	if (rc < 0 && told.lost)
-		mcp_http_lose(l->h, life);
-	*fallback = rc < 0 && is_fallback(l, &told);
-	if (rc == OK)
-		rc = mcp_work_heard(l, e);
-	if (rc == OK)
-		take_place(l, &told);
-	/* Once it is ready no single message decides: whether it lives, ping will tell. */
-	if (rc < 0 && rc != E_DENIED && l->session.phase == MCP_PHASE_READY &&
-	    cancel_reason(l->stop) == CANCEL_NONE)
-		return OK;
+	if (is_older(l, rc, told)) {
+		rc = mcp_work_refused(l, asked, told->body, e);
+	} else {
+		if (rc < 0 && told->lost)
+			mcp_http_lose(l->h, life);
+		*fallback = rc < 0 && is_fallback(l, told);
+		if (rc == OK)
+			rc = mcp_work_heard(l, e);
+		if (rc == OK)
+			take_place(l, told);
+	}
+	told->session = told->body = (str){ 0 };
 	return rc;
+}
+
+/* Once it is ready no single message decides, unless nobody is let in any more: whether it lives,
+ * ping will tell. */
+static bool is_small(const struct mcp_life *l, int rc, const struct mcp_told *told)
+{
+	return (rc != E_DENIED || told->status == 403) && l->session.phase == MCP_PHASE_READY &&
+	       cancel_reason(l->stop) == CANCEL_NONE;
+}
+
+static int send_text(struct mcp_life *l, str text, bool *fallback, struct err *e)
+{
+	struct mcp_told told;
+	int rc = post(l, text, &told, fallback, e);
+
+	return rc < 0 && is_small(l, rc, &told) ? OK : rc;
+}
+
+/* HTTP+SSE: a caller's request, whose answer comes over the stream.  When it was refused none
+ * will; when nothing was said of it for long one may. */
+static int send_call(struct mcp_life *l, const struct mcp_frame *f, struct err *e)
+{
+	struct mcp_told told;
+	struct err why = { 0 };
+	bool ignored;
+	int rc = post(l, f->text, &told, &ignored, &why);
+
+	if (rc == OK)
+		return OK;
+	if (cancel_reason(l->stop) == CANCEL_NONE && (rc != E_TIMEOUT || told.not_run))
+		mcp_calls_refused(l->h->calls, f->id, rc, told.not_run, why.msg);
+	return is_small(l, rc, &told) ? OK : err_set(e, rc, "%s", why.msg);
 }
 
 /* No handshake: is it about the stream of changes?  That is opened where we wait; and the one
@@ -349,11 +381,13 @@ static int pump(struct mcp_life *l, bool *fallback, struct err *e)
 	     (f = l->legacy ? mcp_calls_next(l->h->calls) : mcp_calls_notice(l->h->calls));) {
 		bool ignored;
 
-		if (f->id)
+		if (f->id) {
 			mcp_calls_wrote(l->h->calls, f->id);
-		/* Without a handshake a stream that is closed says all of it. */
-		if (!l->session.peer.stateless)
+			rc = send_call(l, f, e);
+		} else if (!l->session.peer.stateless) {
+			/* Without a handshake a stream that is closed says all of it. */
 			rc = send_text(l, f->text, &ignored, e);
+		}
 		mcp_frame_free(f);
 	}
 	return rc;
@@ -376,7 +410,7 @@ static void set_wake(struct mcp_life *l)
 
 	if (l->notices.due_ms && l->notices.due_ms < due)
 		due = l->notices.due_ms;
-	if (l->ready_ms && !l->open && l->ready_ms + OPEN_MS < due)
+	if (l->ready_ms && !l->open && !l->legacy && l->ready_ms + OPEN_MS < due)
 		due = l->ready_ms + OPEN_MS;
 	l->wake_at_ms = due == INT64_MAX ? 0 : due;
 }

@@ -422,16 +422,24 @@ int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
 {
 	struct mcp_call again = *call;
 	int64_t pause = AGAIN_MS;
+	bool ran = call->state.n || call->answers.n;
 	int rc;
 
 	for (int i = 0; i < AGAIN_MAX; i++, pause *= 2) {
 		rc = s->link.call(s->link.arg, &again, limit, a, result, c, e);
+		/* It began in the leg before: this one is no proof that nothing was done. */
+		if (rc < 0 && ran) {
+			result->not_sent = false;
+			return rc == E_NOENT ? err_wrap(e, E_IO, "after the call began") : rc;
+		}
+		ran = true;
 		if (rc == OK && result->task)
 			return mcp_tasks_await(&s->link, call, limit, a, result, c, e);
 		if (rc < 0 || !result->needs_input || result->questions_n)
 			return rc;
 		again.state = result->state;
 		again.answers = (str){ 0 };
+		result->not_sent = false;
 		if ((rc = wait_ms(pause, c, e)) < 0)
 			return rc;
 	}

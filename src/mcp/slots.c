@@ -172,6 +172,7 @@ struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
 		f = take_frame(c, s->id);
 	if (f) {
 		s->state = WRITTEN;
+		s->carry_n = c->carry_n;
 		mcp_slots_close(c, f);
 	}
 	mcp_slots_unlock(c);
@@ -197,6 +198,8 @@ bool mcp_slots_carried(struct mcp_calls *c, struct mcp_slot *s, struct mcp_frame
 	if (s->state == WRITTEN && again && !c->shut) {
 		s->state = QUEUED;
 		mcp_slots_push(c, again);
+		if (s->carry_n == c->carry_n)
+			c->carrier = NULL;
 		waits = true;
 	} else if (s->state == WRITTEN) {
 		finish(s, rc < 0 ? rc : E_IO, not_run, why);
@@ -209,6 +212,7 @@ void mcp_calls_carry(struct mcp_calls *c, const struct mcp_carrier *carrier)
 {
 	mcp_slots_lock(c);
 	c->carrier = carrier;
+	c->carry_n++;
 	for (size_t i = 0; carrier && i < MCP_SLOTS_MAX; i++)
 		if (c->slots[i].state == QUEUED)
 			bell_ring(&c->slots[i].bell);
@@ -270,6 +274,17 @@ void mcp_calls_wrote(struct mcp_calls *c, int64_t id)
 	s = slot_of(c, id);
 	if (s && s->state == TAKEN)
 		s->state = WRITTEN;
+	mcp_slots_unlock(c);
+}
+
+void mcp_calls_refused(struct mcp_calls *c, int64_t id, int rc, bool not_run, const char *why)
+{
+	struct mcp_slot *s;
+
+	mcp_slots_lock(c);
+	s = slot_of(c, id);
+	if (s && s->state == WRITTEN)
+		finish(s, rc, not_run, why);
 	mcp_slots_unlock(c);
 }
 
@@ -392,6 +407,33 @@ void mcp_calls_withdraw(struct mcp_calls *c, const struct json *id)
 		q = withdraw(&c->slots[i], id);
 	mcp_slots_unlock(c);
 	mcp_slots_free_asked(q);
+}
+
+void mcp_calls_anew(struct mcp_calls *c)
+{
+	struct mcp_asked *gone = NULL;
+
+	mcp_slots_lock(c);
+	mcp_slots_drop(c, 0);
+	for (size_t i = 0; i < MCP_SLOTS_MAX; i++) {
+		struct mcp_slot *s = &c->slots[i];
+
+		if (s->state == FREE)
+			continue;
+		if (s->asking) {
+			s->withdrawn = true;
+			if (s->asking_cancel)
+				cancel_fire(s->asking_cancel, CANCEL_DEADLINE);
+		}
+		for (struct mcp_asked *q; (q = s->asked);) {
+			s->asked = q->next;
+			q->next = gone;
+			gone = q;
+		}
+		s->asked_n = 0;
+	}
+	mcp_slots_unlock(c);
+	mcp_slots_free_asked(gone);
 }
 
 size_t mcp_calls_written(struct mcp_calls *c, int64_t *ids, size_t max)

@@ -39,6 +39,7 @@ struct mcp_slot {
 	int64_t id;
 	struct bell bell;
 	bool has_bell, answers, has_progress;
+	int64_t carry_n; /* since when it is carried, as below */
 	struct mcp_asked *asked; /* wait for the caller */
 	size_t asked_n, asked_in_all;
 	const struct json *asking; /* the id of what the caller is answering */
@@ -67,6 +68,7 @@ struct mcp_calls {
 	struct mcp_frame *first, *last;
 	size_t frames;
 	const struct mcp_carrier *carrier; /* callers carry; NULL: they do not */
+	int64_t carry_n; /* counts what was said of that */
 	int lent; /* the server's input while its thread writes nothing, else -1 */
 	char more[2][MCP_META_MAX]; /* see mcp_calls_speak() */
 	bool stateless;
@@ -84,8 +86,8 @@ void mcp_slots_drop(struct mcp_calls *c, int64_t id);
 /* Without the lock: the frame of s, written from here on, when callers carry and it waits. */
 struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
 				  const struct mcp_carrier **by);
-/* The same: what became of it, unless there is an outcome.  again: it waits once more, true when
- * it was taken over. */
+/* The same: what became of it, unless there is an outcome.  again: it waits for the next word about
+ * carrying, as do all others, true when it was taken over. */
 bool mcp_slots_carried(struct mcp_calls *c, struct mcp_slot *s, struct mcp_frame *again, int rc,
 		       bool not_run, const char *why);
 

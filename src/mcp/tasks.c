@@ -18,6 +18,7 @@
 #define GET_MS 30000
 #define CANCEL_MS 200
 #define QUESTIONS_MAX 32
+#define MISSED_MAX 4 /* times in a row that the server could not be asked */
 #define PARAMS_MAX ((size_t)16 << 20)
 
 struct wait {
@@ -30,7 +31,7 @@ struct wait {
 	int64_t poll_ms, until_ms, last_ms;
 	struct arena answered; /* owns the keys of what was asked and answered */
 	struct map keys;
-	int asked;
+	int asked, missed;
 	char seen[256]; /* how the task stood the last time */
 };
 
@@ -156,8 +157,13 @@ static int poll_once(struct wait *w, struct arena *a, struct mcp_result *result,
 	str status;
 	int rc = ask(w, "tasks/get", (str){ 0 }, GET_MS, &tmp, &task, c, e);
 
+	/* It only reads, and the task may go on meanwhile. */
+	if ((rc == E_IO || rc == E_TIMEOUT) && cancel_reason(c) == CANCEL_NONE &&
+	    ++w->missed < MISSED_MAX)
+		return 0;
 	if (rc < 0)
 		return rc;
+	w->missed = 0;
 	look_at(w, task);
 	status = json_str(task, "status");
 	if (str_is(status, "working"))

@@ -169,6 +169,7 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 		.state = ctx ? ctx->state : S(""),
 		.answers = ctx ? ctx->answers : S(""),
 	};
+	bool began = mc.state.n || mc.answers.n;
 	int rc = mcp_host_call(self->arg, &mc, a, &r, c, e);
 
 	/* Its server died in the middle of it: what only reads is asked for once more. */
@@ -187,8 +188,8 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 						 STRF(r.text), STRF(r.mismatch))
 				     : r.text,
 		.failed = r.failed,
-		/* A server that is not there was told nothing. */
-		.not_run = r.not_sent || rc == E_NOENT,
+		/* A server that is not there was told nothing, unless the call began before. */
+		.not_run = !began && (r.not_sent || rc == E_NOENT),
 	};
 	return rc;
 }

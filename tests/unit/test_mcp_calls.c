@@ -732,6 +732,94 @@ static void any_request_is_answered_by_an_object_or_fails_with_its_reason(void *
 	}
 }
 
+/* A carrier that always finds its server gone. */
+struct lost {
+	_Atomic int carried;
+	struct mcp_calls *calls;
+	bool word; /* of another life, each time */
+	struct mcp_carrier self;
+};
+
+static int carry_nowhere(void *arg, struct mcp_load *load, struct err *e)
+{
+	struct lost *l = arg;
+
+	l->carried++;
+	load->again = load->not_run = true;
+	if (l->word)
+		mcp_calls_carry(l->calls, &l->self);
+	return err_set(e, E_IO, "it forgot us");
+}
+
+static void a_call_to_carry_again_waits_for_the_word(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct lost l = { 0 };
+
+	rig_init(&r);
+	r.timeout_ms = 200;
+	l.self = (struct mcp_carrier){ carry_nowhere, &l };
+	mcp_calls_carry(r.calls, &l.self);
+	caller(&r);
+	assert_int_equal(r.rc, E_TIMEOUT);
+	assert_true(r.result.not_sent);
+	assert_int_equal(l.carried, 1);
+}
+
+static void a_call_that_is_carried_again_and_again_ends_in_time(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	struct lost l = { .word = true };
+
+	rig_init(&r);
+	r.timeout_ms = 50;
+	l.calls = r.calls;
+	l.self = (struct mcp_carrier){ carry_nowhere, &l };
+	mcp_calls_carry(r.calls, &l.self);
+	caller(&r);
+	assert_int_equal(r.rc, E_TIMEOUT);
+	assert_true(r.result.not_sent);
+	assert_true(l.carried > 1);
+}
+
+static void a_call_that_the_server_does_not_take_fails_at_once(void **state)
+{
+	for (int not_run = 0; not_run < 2; not_run++) {
+		SCOPED(rig_done) struct rig r;
+		struct mcp_frame *f;
+
+		rig_init(&r);
+		f = take(&r);
+		mcp_calls_wrote(r.calls, f->id);
+		mcp_calls_refused(r.calls, f->id, E_PROTO, not_run, "status 500");
+		thread_join(&r.thread);
+		assert_int_equal(r.rc, E_PROTO);
+		assert_int_equal(r.result.not_sent, not_run);
+		assert_non_null(strstr(r.e.msg, "status 500"));
+		mcp_frame_free(f);
+	}
+}
+
+static void what_another_session_asked_is_not_answered_to_the_next(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+	const char *why;
+
+	begin_asked(&r);
+	assert_true(ask(&r, "\"a\"", &why));
+	wait_bell(&r.asked);
+	assert_true(ask(&r, "\"b\"", &why));
+	mcp_calls_anew(r.calls);
+	assert_true(ask(&r, "\"c\"", &why));
+	wait_bell(&r.asked);
+	bell_ring(&r.go);
+	expect_frame(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"c\",\"result\":{\"server\":\"srv\","
+			 "\"kind\":0,\"message\":\"c\"}}\n");
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -757,6 +845,10 @@ int main(void)
 		cmocka_unit_test(notices_do_not_outlive_the_server_they_were_for),
 		cmocka_unit_test(a_call_cancelled_in_the_queue_is_taken_out_of_it),
 		cmocka_unit_test(more_open_calls_than_there_are_slots_are_refused),
+		cmocka_unit_test(a_call_to_carry_again_waits_for_the_word),
+		cmocka_unit_test(a_call_that_is_carried_again_and_again_ends_in_time),
+		cmocka_unit_test(a_call_that_the_server_does_not_take_fails_at_once),
+		cmocka_unit_test(what_another_session_asked_is_not_answered_to_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

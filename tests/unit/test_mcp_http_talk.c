@@ -53,6 +53,9 @@ struct world {
 	struct mcp_wire wire;
 	struct mcp_told told;
 	struct buf heard;
+	size_t heard_n;
+	bool acts;
+	int64_t max_ms;
 	struct err e;
 };
 
@@ -64,6 +67,7 @@ static int on_message(void *arg, struct arena *line, const struct mcp_msg *m, st
 	(void)line;
 	(void)e;
 	buf_fmt(&w->heard, "%d ", m->kind);
+	w->heard_n++;
 	return m->kind == MCP_ANSWER && mcp_rpc_own_id(m->id, &id) && id == 7 ? 2 : 0;
 }
 
@@ -72,7 +76,7 @@ static void begin(struct world *w, const struct lb_step *steps)
 	struct mcp_server_cfg server = { .name = S("srv"),
 					 .http.url = S("http://127.0.0.1:1/mcp") };
 
-	*w = (struct world){ 0 };
+	*w = (struct world){ .acts = true, .max_ms = 15000 };
 	assert_int_equal(cancel_init(&w->token, NULL, 0, NULL), OK);
 	assert_int_equal(http_pool_open(&w->pool, &(struct http_opt){ 0 }, NULL), OK);
 	assert_int_equal(mcp_auth_new(&w->auth,
@@ -109,8 +113,9 @@ static int post(struct world *w, bool asks)
 		.label = "tools/call",
 		.body = S("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\"}"),
 		.asks = asks,
+		.acts = w->acts,
 		.call_ms = 15000,
-		.max_ms = 15000,
+		.max_ms = w->max_ms,
 		.ears = { .on_message = on_message, .arg = w },
 	};
 
@@ -166,12 +171,40 @@ static const struct row rows[] = {
 	  0,
 	  "",
 	  "3 " },
-	{ { READ, SEND(REFUSED("503", "Retry-After: 86400\r\n")), DO(LB_HOLD), END },
-	  E_IO,
+	{ { READ, SEND(REFUSED("429", "Retry-After: 86400\r\n")), DO(LB_HOLD), END },
+	  E_PROTO,
 	  1,
+	  0,
+	  "429",
+	  "" },
+	/* perhaps run, and so never sent again */
+	{ { READ, SEND(REFUSED("503", "Retry-After: 0\r\n")), READ,
+	    SEND(JSON "36\r\n\r\n" ANSWER), DO(LB_HOLD), END },
+	  E_IO,
+	  0,
 	  0,
 	  "503",
 	  "" },
+	{ { READ, SEND(REFUSED("409", "")), DO(LB_HOLD), END }, E_PROTO, 0, 0, "409", "" },
+	{ { READ, SEND(REFUSED("501", "")), DO(LB_HOLD), END }, E_IO, 0, 0, "501", "" },
+	{ { READ, SEND("HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nwrong way"), DO(LB_HOLD),
+	    END },
+	  E_PROTO,
+	  0,
+	  0,
+	  "400",
+	  "" },
+	/* an answer that speaks of a session */
+	{ { READ,
+	    SEND("HTTP/1.1 400 No\r\nContent-Type: application/json\r\nContent-Length: "
+		 "63\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,"
+		 "\"message\":\"session\"}}"),
+	    DO(LB_HOLD), END },
+	  OK,
+	  0,
+	  0,
+	  "",
+	  "3 " },
 	/* refusals */
 	{ { READ, SEND(REFUSED("404", "")), DO(LB_HOLD), END }, E_PROTO, 1, 1, "404", "" },
 	{ { READ, SEND("HTTP/1.1 400 No\r\nContent-Length: 15\r\n\r\nunknown session"),
@@ -184,7 +217,7 @@ static const struct row rows[] = {
 	{ { READ, SEND(REFUSED("308", "Location: https://other.example/x?hush\r\n")),
 	    DO(LB_HOLD), END },
 	  E_PROTO,
-	  1,
+	  0,
 	  0,
 	  "redirects to other.example",
 	  "" },
@@ -272,6 +305,42 @@ static void a_notice_needs_no_answer(void **state)
 	end(&w);
 }
 
+static void what_does_not_act_is_asked_again_after_a_503(void **state)
+{
+	const struct lb_step steps[] = {
+		READ,        SEND(REFUSED("503", "Retry-After: 0\r\n")),
+		READ,        SEND(JSON "36\r\n\r\n" ANSWER),
+		DO(LB_HOLD), END
+	};
+	struct world w;
+
+	(void)state;
+	begin(&w, steps);
+	w.acts = false;
+	assert_int_equal(post(&w, true), OK);
+	end(&w);
+}
+
+static void who_floods_us_is_read_slowly(void **state)
+{
+	static const char one[] = "data: " NOTICE "\n\n";
+	const struct lb_step steps[] = {
+		READ, SEND(EVENTS), { LB_FLOOD, one, sizeof(one) - 1 }, END
+	};
+	struct world w;
+	int64_t at = clock_mono_ms();
+	size_t most;
+
+	(void)state;
+	begin(&w, steps);
+	w.max_ms = 1500;
+	assert_int_equal(post(&w, true), E_TIMEOUT);
+	/* What it may send at once, and what it may send in that time, twice. */
+	most = 2 * (12000 + (size_t)(clock_mono_ms() - at) * 4);
+	assert_true(w.heard_n > 0 && w.heard_n < most);
+	end(&w);
+}
+
 static void every_wait_ends_with_a_cancel(void **state)
 {
 	static const struct lb_step waits[][8] = {
@@ -339,6 +408,8 @@ int main(void)
 		cmocka_unit_test(what_comes_back_is_taken_for_what_it_is),
 		cmocka_unit_test(a_request_says_who_it_is_for_and_where_it_goes_on),
 		cmocka_unit_test(a_notice_needs_no_answer),
+		cmocka_unit_test(what_does_not_act_is_asked_again_after_a_503),
+		cmocka_unit_test(who_floods_us_is_read_slowly),
 		cmocka_unit_test(every_wait_ends_with_a_cancel),
 		cmocka_unit_test(a_message_over_the_limit_is_refused),
 	};

@@ -22,7 +22,8 @@ struct rig {
 	struct mcp_result result;
 	struct cancel cancel;
 	const char *const
-		*answers; /* to tasks/get, in turn; the last again and again; NULL fails */
+		*answers; /* to tasks/get, in turn; the last again and again; NULL fails, and
+			   * "!" as a server that is not to be reached */
 	int at;
 	struct buf asked; /* every other request */
 	int gets, progress, questions;
@@ -50,6 +51,8 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 			r->at++;
 		if (!text)
 			return err_set(e, E_PROTO, "no such task");
+		if (str_is(S("!"), text))
+			return err_set(e, E_IO, "gone");
 	} else {
 		buf_fmt(&r->asked, "%s %.*s\n", rq->method, STRF(rq->params));
 	}
@@ -147,6 +150,32 @@ static void a_task_is_asked_for_until_it_ends_and_its_result_is_the_calls(void *
 	assert_int_equal(r.progress, 1);
 	assert_string_equal(r.told, "half");
 	assert_int_equal(r.asked.n, 0);
+}
+
+static void a_server_that_is_away_for_a_while_is_asked_again(void **state)
+{
+	static const char *const away[] = {
+		"!",
+		"!",
+		"!",
+		TASK("working", ""),
+		"!",
+		"!",
+		"!",
+		TASK("completed", ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":"
+				  "\"ok\"}]}"),
+		NULL,
+	};
+	static const char *const gone[] = { TASK("working", ""), "!", NULL };
+	SCOPED(rig_done) struct rig r, other;
+
+	rig_init(&r, away);
+	assert_int_equal(await(&r), OK);
+	assert_string_equal(r.result.text.p, "ok");
+	assert_int_equal(r.gets, 8);
+	rig_init(&other, gone);
+	assert_int_equal(await(&other), E_IO);
+	assert_int_equal(other.gets, 5);
 }
 
 static void what_a_task_asks_is_answered_once(void **state)
@@ -275,6 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_is_asked_for_until_it_ends_and_its_result_is_the_calls),
+		cmocka_unit_test(a_server_that_is_away_for_a_while_is_asked_again),
 		cmocka_unit_test(what_a_task_asks_is_answered_once),
 		cmocka_unit_test(what_was_not_offered_or_ends_badly_fails_the_call),
 		cmocka_unit_test(a_task_that_is_stopped_or_takes_too_long_is_cancelled),
