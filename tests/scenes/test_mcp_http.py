@@ -140,9 +140,8 @@ def test_a_question_in_the_midst_of_a_call_reaches_its_caller(gantry, far, trick
         assert list(server.replies.values())[0]["result"]["action"] == "accept"
 
 
-@pytest.mark.parametrize("trick", ["busy=1", "down=1"])
-def test_a_server_that_is_busy_is_asked_again_when_it_said(gantry, far, trick):
-    server = far(trick)
+def test_a_server_that_is_busy_is_asked_again_when_it_said(gantry, far):
+    server = far("busy=1")
     began = time.monotonic()
     assert use(gantry).out == "hi\n"
     assert time.monotonic() - began >= 1 and len(server.of("tools/call")) == 2
@@ -153,7 +152,53 @@ def test_a_call_that_was_turned_away_for_long_had_no_effect(gantry, far):
     assert "429" in (out := use(gantry, code=1)).out and "it had no effect" in out.out
 
 
-HOSTILE = [("redirect", "other.example", True), ("html", "text/html", False), ("empty", "no answer", False),
+def test_a_call_that_a_server_may_have_begun_is_not_made_again(gantry, far):
+    server = far("down=0")
+    out = use(gantry, code=1).out
+    assert "503" in out and "may or may not have had an effect" in out
+    assert len(server.of("tools/call")) == 1
+
+
+def test_a_call_that_began_is_in_doubt_when_a_later_part_is_turned_away(gantry, far):
+    server = far("modern")
+
+    def guard(turn):
+        if turn.request.method != "tools/call":
+            return False
+        if server.first("leg"):
+            turn.json(turn.wrap(turn.request.body, {"resultType": "input_required", "requestState": "st"}))
+        else:
+            turn.plain(429, [("Retry-After", "3600")])
+        return True
+    server.guard = guard
+    out = use(gantry, code=1).out
+    assert "429" in out and "may or may not have had an effect" in out
+    assert len(server.of("tools/call")) == 2
+
+
+@pytest.mark.parametrize("status,effect", [(413, "it had no effect"), (500, "may or may not have had an effect")])
+def test_a_call_that_an_older_server_refuses_fails_at_once(gantry, far, status, effect):
+    server = far("legacy")
+    server.guard = lambda turn: turn.request.method == "tools/call" and not turn.plain(status)
+    began = time.monotonic()
+    out = use(gantry, code=1).out
+    assert str(status) in out and effect in out
+    assert time.monotonic() - began < 20
+
+
+def test_a_session_that_is_lost_again_and_again_is_asked_once_each_time(gantry, far):
+    server = far("session")
+
+    def guard(turn):
+        if turn.request.method == "tools/call":
+            server.sessions.clear()
+        return False
+    server.guard = guard
+    use(gantry, code=1, seconds=60, GANTRY_MCP_CALL_TIMEOUT="3s")
+    assert server.begun >= 2 and len(server.of("tools/call")) <= server.begun
+
+
+HOSTILE = [("redirect", "other.example", False), ("html", "text/html", False), ("empty", "no answer", False),
            ("half-json", "", False), ("rubbish", "", False), ("headers", "headers", False),
            ("huge-event", "over", False), ("huge-json", "over", False), ("silent", "no answer", False),
            ("drip", "no answer", False)]
@@ -215,6 +260,47 @@ def test_a_changed_list_is_heard_on_the_servers_own_stream(gantry, model, far):
     d.send("go")
     d.out.wait("done", 30)
     assert {"far__echo", "far__late"} <= set(model.last.tools)
+    d.finish()
+
+
+@pytest.mark.parametrize("tricks,method,status", [(["session"], "GET", 500), (["modern"], "subscriptions/listen", 429)],
+                         ids=["GET", "listen"])
+def test_a_stream_that_is_refused_once_is_asked_for_again(gantry, far, tricks, method, status):
+    server = far("list-changed", *tricks)
+    server.guard = lambda turn: (turn.request.method or turn.request.verb) == method and server.first("refused") and \
+        not turn.plain(status, [("Retry-After", "3600")])
+    d = gantry.daemon()
+    server.wait(lambda: len(server.of("tools/list")) >= 2 and len(server.of(method)) >= 2 and server.streams,
+                "a second stream, and the list")
+    d.finish()
+    assert server.begun <= 1
+
+
+def test_who_may_not_listen_may_call(gantry, model, far):
+    server = far("session")
+    server.guard = lambda turn: turn.request.verb == "GET" and not turn.plain(403)
+    d = gantry.daemon()
+    server.wait(lambda: server.of("GET"), "the stream")
+    for _ in range(2):
+        model.reply(calls=[call("far__echo", text="x")])
+        model.reply("done")
+        d.send("go")
+        d.out.wait("done", 30)
+    assert model.last.results[-1] == "x"
+    d.finish()
+    assert server.begun == 1 and len(server.of("GET")) == 1
+
+
+def test_an_older_servers_stream_costs_nothing_while_nothing_comes(gantry, far):
+    server = far("legacy")
+    d = gantry.daemon()
+    server.wait(lambda: server.of("tools/list"), "the list")
+
+    def used():
+        return sum(int(n) for n in open("/proc/%d/stat" % d.pid).read().rsplit(")", 1)[1].split()[11:13])
+    began = used()
+    server.closing.wait(1.5)
+    assert used() - began < 50
     d.finish()
 
 
