@@ -5,7 +5,7 @@ import signal
 import struct
 
 from fakes.model import Reply
-from harness.watch import Gate
+from harness.watch import Gate, wait_until
 
 SUMMARY = "Facts: they count. Tone: dry."
 
@@ -61,7 +61,7 @@ def test_a_prompt_folds_after_its_answer_and_a_signal_leaves_at_once(gantry, mod
         p = gantry.start("prompt", "number %d" % n)
         p.out.wait("I see")
         n += 1
-        p.out.board.wait(lambda: not p.running() or model.asides, "its end, or a fold", detail=p.report)
+        wait_until(lambda: not p.running() or model.asides, "its end, or a fold")
         assert n < 9
     gate.wait_reached()
     p.popen.send_signal(signal.SIGINT)
