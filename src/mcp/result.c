@@ -279,7 +279,7 @@ str mcp_result_mismatch(struct arena *a, str schema, const struct json *result)
 		return S("");
 	if (!data)
 		return S("structuredContent is missing");
-	if (schema_check_as(&opt, wanted, data, &tmp, &e) != E_INVAL)
+	if (schema_check_as(&opt, wanted, data, &e) != E_INVAL)
 		return S("");
 	return label(a, utf_repair(&tmp, str_of(e.msg)));
 }

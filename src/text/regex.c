@@ -64,6 +64,14 @@ void regex_close(struct regex *re)
 	pcre2_code_free(code_of(re));
 }
 
+size_t regex_size(const struct regex *re)
+{
+	size_t n = 0;
+
+	(void)pcre2_pattern_info(code_of(re), PCRE2_INFO_SIZE, &n);
+	return n;
+}
+
 struct work {
 	size_t done, last, max;
 };

@@ -22,6 +22,9 @@ int regex_check(str pattern, bool dot_all, struct err *e) MUSTUSE;
 int regex_open(struct regex **out, str pattern, bool dot_all, struct err *e) MUSTUSE;
 void regex_close(struct regex *re);
 
+/* Bytes that it takes, which may be many times the pattern's. */
+size_t regex_size(const struct regex *re);
+
 /* Memory for many searches, one after the other. */
 struct regex_room;
 struct regex_room *regex_room_new(void);

@@ -12,20 +12,22 @@
 
 #define WORK_MAX 200000
 #define REGEX_MAX 400000
+#define MEMORY_MAX ((size_t)32 << 20) /* a large list of unique elements takes half of it */
 #define DEPTH_MAX 128
 #define KNOWN_MAX 100 /* bytes of names that are listed */
 
 bool schema_spend(struct schema_run *k, size_t n)
 {
 	k->left -= (int64_t)n;
-	if (k->left < 0)
+	if (k->left < 0 || (k->memory && k->a->used > k->memory))
 		k->spent = true;
 	return !k->spent;
 }
 
 const struct json *schema_member(struct schema_run *k, const struct json *v, str key)
 {
-	if (!json_is(v, JSON_OBJECT) || !schema_spend(k, 1 + v->n / 8))
+	if (!schema_spend(k, 1) || !json_is(v, JSON_OBJECT) ||
+	    !schema_spend(k, v->n / 8 + v->n * key.n / 1024))
 		return NULL;
 	for (v = v->child; v; v = v->next)
 		if (str_eq(v->key, key))
@@ -63,13 +65,23 @@ static void write_spot(struct buf *b, const struct schema_spot *s)
 	}
 }
 
+/* What it costs to say where. */
+static size_t spot_cost(const struct schema_spot *s)
+{
+	size_t n = 4;
+
+	for (; s->up; s = s->up)
+		n += s->key.n / 64;
+	return n;
+}
+
 bool schema_fault(struct schema_run *k, const struct schema_spot *spot, const char *fmt, ...)
 {
 	struct buf where = buf_in(k->a, SCHEMA_SAID_MAX);
 	char text[SCHEMA_SAID_MAX];
 	va_list ap;
 
-	if (k->quiet || !schema_spend(k, 4))
+	if (k->quiet || !schema_spend(k, spot_cost(spot)))
 		return false;
 	if (k->opt && k->opt->name)
 		buf_add(&where, str_of(k->opt->name));
@@ -170,6 +182,8 @@ static bool named(struct schema_run *k, const struct schema_at *at, str key)
 {
 	const struct json *patterns = json_get(at->schema, "patternProperties");
 
+	if (!schema_spend(k, at->schema->n / 16))
+		return true;
 	if (schema_member(k, json_get(at->schema, "properties"), key))
 		return true;
 	if (json_is(patterns, JSON_OBJECT))
@@ -251,7 +265,9 @@ static bool kw_names(struct schema_run *k, const struct schema_at *at, const str
 		const struct json name = { .type = JSON_STRING, .s = m->key, .key = m->key };
 		if (!member_fits(k, &(struct schema_at){ .value = at->value, .spot = at->spot },
 				 kw, &name, 0)) {
-			k->fault.what = arena_cat(k->a, S("as a name, "), k->fault.what);
+			if (!k->quiet && !k->spent)
+				k->fault.what =
+					arena_cat(k->a, S("as a name, "), k->fault.what);
 			return false;
 		}
 	}
@@ -358,11 +374,11 @@ static bool kw_contains(struct schema_run *k, const struct schema_at *at, const 
 	if (schema_compare(&n, min) < 0)
 		return schema_fault(k, at->spot,
 				    "has %lld of the elements it has to have, not %.*s",
-				    (long long)n.i, STRF(schema_shown(k->a, min, 40)));
+				    (long long)n.i, STRF(schema_shown(k, min, 40)));
 	if (max && !k->old && schema_compare(&n, max) > 0)
 		return schema_fault(k, at->spot,
 				    "has %lld of the elements of which %.*s may be",
-				    (long long)n.i, STRF(schema_shown(k->a, max, 40)));
+				    (long long)n.i, STRF(schema_shown(k, max, 40)));
 	return true;
 }
 
@@ -471,18 +487,33 @@ static const struct keyword *keyword_of(str name)
 	return NULL;
 }
 
+/* Most keywords look at others beside them, and pass over what they do not understand. */
+static size_t keyword_cost(const struct json *schema, const struct json *kw)
+{
+	return 1 + schema->n / 16 + kw->n / 16;
+}
+
 static bool holds(struct schema_run *k, const struct schema_at *at)
 {
 	const struct json *ref = k->old ? json_get(at->schema, "$ref") : NULL;
 
+	unsigned passes = 1; /* those in which there is something to do */
+
 	if (json_is(ref, JSON_STRING))
 		return kw_ref(k, at, ref);
-	for (int pass = 0; pass < 3; pass++)
+	for (int pass = 0; pass < 3; pass++) {
+		if (!(passes >> pass & 1))
+			continue;
 		for (const struct json *m = at->schema->child; m; m = m->next) {
 			const struct keyword *w = keyword_of(m->key);
-			if (w && w->pass == pass && schema_spend(k, 1) && !w->fn(k, at, m))
+			if (!w)
+				continue;
+			passes |= 1u << w->pass;
+			if (w->pass == pass && schema_spend(k, keyword_cost(at->schema, m)) &&
+			    !w->fn(k, at, m))
 				return false;
 		}
+	}
 	return true;
 }
 
@@ -498,9 +529,11 @@ bool schema_eval(struct schema_run *k, const struct json *schema, const struct j
 	const struct json *base = k->base;
 	struct schema_scope scope = { .up = k->scope };
 
+	if (!schema_spend(k, 1 + schema->n / 4))
+		return true;
 	if (json_is(schema, JSON_FALSE))
 		return schema_fault(k, spot, "is not allowed there");
-	if (!json_is(schema, JSON_OBJECT) || !schema_spend(k, 1))
+	if (!json_is(schema, JSON_OBJECT))
 		return true;
 	if (k->depth == DEPTH_MAX) {
 		k->spent = true;
@@ -534,14 +567,16 @@ static void run_done(struct schema_run *k)
 }
 
 int schema_check_as(const struct schema_opt *opt, const struct json *schema,
-		    const struct json *value, struct arena *a, struct err *e)
+		    const struct json *value, struct err *e)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(run_done)
 	struct schema_run k = {
 		.root = schema,
 		.base = schema,
 		.opt = opt,
-		.a = a,
+		.a = &a,
+		.memory = MEMORY_MAX,
 		.left = WORK_MAX,
 		.regex_left = REGEX_MAX,
 		.old = str_has(json_str(schema, "$schema"), S("/draft-0")),

@@ -8,8 +8,8 @@
  * allows everything.  Numbers are compared exactly, also between integers and reals.
  *
  * Threads  any.
- * Limits   work, depth and patterns are bounded: no schema and no value takes longer than some
- *          tens of milliseconds.
+ * Limits   work, memory, depth and patterns are bounded: no schema and no value takes longer than
+ *          some tens of milliseconds or more than some tens of MiB, which are given back.
  */
 #ifndef TEXT_SCHEMA_H
 #define TEXT_SCHEMA_H
@@ -22,15 +22,15 @@ struct schema_opt {
 };
 
 /* E_INVAL it does not: one line that says where and what is wanted there, for whoever made the
- * value ("arguments.items[3].kind: must be one of a, b").  E_LIMIT it took too much work:
+ * value ("arguments.items[3].kind: must be one of a, b").  E_LIMIT it took too much work or memory:
  * nothing is known.  A schema that is none allows everything.  opt may be NULL. */
 int schema_check_as(const struct schema_opt *opt, const struct json *schema,
-		    const struct json *value, struct arena *a, struct err *e) MUSTUSE;
+		    const struct json *value, struct err *e) MUSTUSE;
 
 static inline MUSTUSE int schema_check(const struct json *schema, const struct json *value,
-				       struct arena *a, struct err *e)
+				       struct err *e)
 {
-	return schema_check_as(NULL, schema, value, a, e);
+	return schema_check_as(NULL, schema, value, e);
 }
 
 /* The text of an object without those members that are null though the schema names them, does

@@ -7,6 +7,7 @@
 
 #define LISTED_MAX 120 /* bytes of what is allowed */
 #define SHOWN_MAX 40
+#define DECIMAL_COST 32 /* reals are spelled out, some of them in many digits */
 
 static bool number(const struct json *v)
 {
@@ -32,6 +33,8 @@ bool schema_kw_type(struct schema_run *k, const struct schema_at *at, const stru
 				STRF(type));
 	}
 	(void)schema_fault(k, at->spot, "must be %.*s", (int)b.n, b.p ? b.p : "");
+	if (k->quiet || k->spent)
+		return k->spent;
 	k->fault.instead = arena_fmt(k->a, ", not %s", schema_kind(at->value));
 	k->fault.type = true;
 	return false;
@@ -47,10 +50,11 @@ bool schema_kw_enum(struct schema_run *k, const struct schema_at *at, const stru
 		if (schema_equal(k, v, at->value))
 			return true;
 	for (const struct json *v = k->quiet ? NULL : kw->child; v && !b.full; v = v->next)
-		buf_fmt(&b, "%s%.*s", b.n ? ", " : "", STRF(schema_shown(k->a, v, SHOWN_MAX)));
+		buf_fmt(&b, "%s%.*s", b.n ? ", " : "", STRF(schema_shown(k, v, SHOWN_MAX)));
 	(void)schema_fault(k, at->spot, "must be %s%.*s%s", kw->n > 1 ? "one of " : "",
 			   (int)b.n, b.p ? b.p : "", b.full ? ", …" : "");
-	k->fault.constant = true;
+	if (!k->quiet && !k->spent)
+		k->fault.constant = true;
 	return k->spent;
 }
 
@@ -58,9 +62,9 @@ bool schema_kw_const(struct schema_run *k, const struct schema_at *at, const str
 {
 	if (schema_equal(k, kw, at->value))
 		return true;
-	(void)schema_fault(k, at->spot, "must be %.*s",
-			   STRF(k->quiet ? S("") : schema_shown(k->a, kw, LISTED_MAX)));
-	k->fault.constant = true;
+	(void)schema_fault(k, at->spot, "must be %.*s", STRF(schema_shown(k, kw, LISTED_MAX)));
+	if (!k->quiet && !k->spent)
+		k->fault.constant = true;
 	return k->spent;
 }
 
@@ -85,15 +89,20 @@ bool schema_kw_limit(struct schema_run *k, const struct schema_at *at, const str
 			    : low            ? "at least"
 			    : exclusive      ? "less than"
 					     : "at most",
-			    STRF(schema_shown(k->a, kw, SHOWN_MAX)));
+			    STRF(schema_shown(k, kw, SHOWN_MAX)));
 }
 
 bool schema_kw_multiple(struct schema_run *k, const struct schema_at *at, const struct json *kw)
 {
-	if (!number(at->value) || !number(kw) || schema_multiple(at->value, kw))
+	if (!number(at->value) || !number(kw))
+		return true;
+	if ((json_is(at->value, JSON_REAL) || json_is(kw, JSON_REAL)) &&
+	    !schema_spend(k, DECIMAL_COST))
+		return true;
+	if (schema_multiple(at->value, kw))
 		return true;
 	return schema_fault(k, at->spot, "must be a multiple of %.*s",
-			    STRF(schema_shown(k->a, kw, SHOWN_MAX)));
+			    STRF(schema_shown(k, kw, SHOWN_MAX)));
 }
 
 /* Does n keep to a min… or max… keyword? */
@@ -112,7 +121,7 @@ static bool count_fault(struct schema_run *k, const struct schema_at *at, const 
 {
 	return schema_fault(k, at->spot, "must have %s %.*s %s, not %zu",
 			    str_starts(kw->key, S("min")) ? "at least" : "at most",
-			    STRF(schema_shown(k->a, kw, SHOWN_MAX)), what, n);
+			    STRF(schema_shown(k, kw, SHOWN_MAX)), what, n);
 }
 
 bool schema_kw_length(struct schema_run *k, const struct schema_at *at, const struct json *kw)
@@ -141,7 +150,7 @@ bool schema_kw_pattern(struct schema_run *k, const struct schema_at *at, const s
 	    schema_matches(k, kw->s, at->value->s))
 		return true;
 	return schema_fault(k, at->spot, "must match the pattern %.*s",
-			    STRF(schema_shown(k->a, kw, LISTED_MAX)));
+			    STRF(schema_shown(k, kw, LISTED_MAX)));
 }
 
 bool schema_kw_format(struct schema_run *k, const struct schema_at *at, const struct json *kw)
@@ -178,7 +187,7 @@ static str missing(struct schema_run *k, const struct json *value, const struct 
 			continue;
 		if (!k->quiet)
 			buf_fmt(&b, "%s%.*s", b.n ? ", " : "",
-				STRF(schema_shown(k->a, m, SHOWN_MAX)));
+				STRF(schema_shown(k, m, SHOWN_MAX)));
 		++*n;
 	}
 	return b.full ? arena_cat(k->a, buf_str(&b), S(", …")) : buf_str(&b);

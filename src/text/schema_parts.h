@@ -44,6 +44,7 @@ struct schema_run {
 	const struct schema_scope *scope;
 	const struct schema_opt *opt;
 	struct arena *a;
+	size_t memory; /* bytes that a may have; 0: any */
 	int64_t left; /* of the work */
 	size_t regex_left;
 	bool spent;
@@ -91,8 +92,8 @@ bool schema_multiple(const struct json *x, const struct json *of);
 bool schema_unique(struct schema_run *k, const struct json *list, size_t *first, size_t *again);
 bool schema_has_type(const struct json *v, str type);
 const char *schema_kind(const struct json *v); /* "a string" */
-/* At most so many bytes of it, for people. */
-str schema_shown(struct arena *a, const struct json *v, size_t max);
+/* At most so many bytes of it, for people; "" while nothing is said. */
+str schema_shown(struct schema_run *k, const struct json *v, size_t max);
 
 /* Does the pattern stand in the text?  One that is none, or takes too long, does. */
 bool schema_matches(struct schema_run *k, str pattern, str text);

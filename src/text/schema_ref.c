@@ -49,13 +49,14 @@ static const struct json *by_pointer(struct schema_run *k, str pointer,
 	/* An empty last step is one too. */
 	for (bool more = true; more && v;) {
 		size_t slash = str_find(pointer, S("/"));
-		str step = step_name(k->a, str_sub(pointer, 0, slash));
+		str raw = str_sub(pointer, 0, slash);
 		int64_t i;
 
 		more = slash != SIZE_MAX;
 		pointer = more ? str_sub(pointer, slash + 1, pointer.n) : S("");
-		if (!schema_spend(k, 1 + v->n / 8))
+		if (!schema_spend(k, 1 + v->n / 8 + raw.n / 64))
 			return NULL;
+		str step = step_name(k->a, raw);
 		if (json_is(v, JSON_ARRAY))
 			v = str_i64(step, &i) && i >= 0 ? json_at(v, (size_t)i) : NULL;
 		else
@@ -77,7 +78,7 @@ static bool data(str key)
 static const struct json *by_anchor(struct schema_run *k, const struct json *v, str name,
 				    bool dynamic, int depth)
 {
-	if (depth > SEARCH_MAX || !schema_spend(k, 1))
+	if (depth > SEARCH_MAX || !schema_spend(k, 1 + v->n / 8 + name.n / 1024))
 		return NULL;
 	if (json_is(v, JSON_OBJECT)) {
 		str id = json_str(v, "$id");
@@ -101,12 +102,12 @@ static const struct json *by_anchor(struct schema_run *k, const struct json *v, 
 }
 
 /* A reference as it stands in a document called base. */
-static str join(struct arena *a, str base, str ref)
+static str join(struct schema_run *k, str base, str ref)
 {
 	size_t scheme = str_find(ref, S(":")), slash = str_find(ref, S("/"));
 	size_t host = str_find(base, S("://")), end = 0;
 
-	if (!ref.n)
+	if (!ref.n || !schema_spend(k, (base.n + ref.n) / 64))
 		return base;
 	if ((scheme != SIZE_MAX && scheme < slash) || !base.n)
 		return ref;
@@ -119,7 +120,7 @@ static str join(struct arena *a, str base, str ref)
 			if (base.p[i] == '/')
 				end = i + 1;
 	}
-	return arena_cat(a, str_sub(base, 0, end), ref);
+	return arena_cat(k->a, str_sub(base, 0, end), ref);
 }
 
 static str without_fragment(str s)
@@ -131,11 +132,11 @@ static str without_fragment(str s)
 static const struct json *by_id(struct schema_run *k, const struct json *v, str base,
 				str wanted, int depth)
 {
-	if (depth > SEARCH_MAX || !schema_spend(k, 1) ||
+	if (depth > SEARCH_MAX || !schema_spend(k, 1 + v->n / 8) ||
 	    (!json_is(v, JSON_OBJECT) && !json_is(v, JSON_ARRAY)))
 		return NULL;
 	if (schema_is_resource(k, v)) {
-		base = join(k->a, base, without_fragment(json_str(v, "$id")));
+		base = join(k, base, without_fragment(json_str(v, "$id")));
 		if (str_eq(base, wanted))
 			return v;
 	}
@@ -154,16 +155,18 @@ static str name_of(struct schema_run *k, const struct json *v)
 {
 	str root = without_fragment(json_str(k->root, "$id"));
 
-	return v == k->root ? root : join(k->a, root, without_fragment(json_str(v, "$id")));
+	return v == k->root ? root : join(k, root, without_fragment(json_str(v, "$id")));
 }
 
 const struct json *schema_resolve(struct schema_run *k, str ref, const struct json **base)
 {
 	str name = without_fragment(ref), fragment = str_sub(ref, name.n + 1, ref.n);
 
+	if (!schema_spend(k, ref.n / 64))
+		return NULL;
 	if (name.n) {
 		const struct json *r =
-			by_id(k, k->root, S(""), join(k->a, name_of(k, k->base), name), 0);
+			by_id(k, k->root, S(""), join(k, name_of(k, k->base), name), 0);
 		if (!r)
 			return NULL;
 		*base = r;

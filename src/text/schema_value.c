@@ -52,20 +52,39 @@ bool schema_has_type(const struct json *v, str type)
 	return !str_is(type, "null") || v->type == JSON_NULL;
 }
 
-str schema_shown(struct arena *a, const struct json *v, size_t max)
+/* Can its text be that short?  Looks no further than that. */
+static bool brief(const struct json *v, size_t *room)
 {
-	struct buf b = buf_in(a, max * 4 + 64);
+	size_t n = 1 + v->s.n + v->key.n;
+
+	if (n > *room)
+		return false;
+	*room -= n;
+	for (const struct json *m = v->child; m; m = m->next)
+		if (!brief(m, room))
+			return false;
+	return true;
+}
+
+str schema_shown(struct schema_run *k, const struct json *v, size_t max)
+{
+	size_t most = max * 4 + 64, room = most + v->key.n;
+	struct buf b = buf_in(k->a, most);
 	str text = json_text(v);
 
+	if (k->quiet)
+		return S("");
 	if (!json_is(v, JSON_STRING)) {
-		json_write(&b, v);
+		b.full = !brief(v, &room);
+		if (!b.full)
+			json_write(&b, v);
 		text = b.full ? S("something long") : buf_str(&b);
 	} else if (!text.n) {
 		return S("\"\"");
 	}
 	if (text.n <= max)
-		return arena_dup(a, text);
-	return arena_cat(a, utf_head(text, max), S("…"));
+		return arena_dup(k->a, text);
+	return arena_cat(k->a, utf_head(text, max), S("…"));
 }
 
 /* ---- numbers ------------------------------------------------------------------------ */
@@ -186,7 +205,7 @@ static uint64_t hash_of(struct schema_run *k, const struct json *v)
 	uint64_t h = STR_HASH + v->type;
 	double d = v->d;
 
-	if (!schema_spend(k, 1 + v->s.n / 256))
+	if (!schema_spend(k, 1 + (v->s.n + v->key.n) / 256))
 		return 0;
 	if (v->type == JSON_INT || v->type == JSON_REAL) {
 		d = d == 0 ? 0 : d; /* there are two zeros */
@@ -262,14 +281,20 @@ static str translate(struct arena *a, str s)
 
 static const struct schema_pattern *pattern_of(struct schema_run *k, str source)
 {
-	for (const struct schema_pattern *p = k->patterns; p; p = p->next)
+	size_t passed = 0;
+
+	for (const struct schema_pattern *p = k->patterns; p; p = p->next, passed++)
 		if (p->source.p == source.p && p->source.n == source.n)
-			return p;
+			return schema_spend(k, passed / 16) ? p : NULL;
+	if (!schema_spend(k, passed / 16))
+		return NULL;
 	struct schema_pattern *p = NEW(k->a, struct schema_pattern);
 	p->source = source;
 	if (source.n > PATTERN_MAX || !schema_spend(k, 50 + source.n) ||
 	    regex_open(&p->re, translate(k->a, source), false, NULL) < 0)
 		p->re = NULL;
+	else
+		(void)schema_spend(k, regex_size(p->re) / 16);
 	p->next = k->patterns;
 	k->patterns = p;
 	return p;
@@ -277,10 +302,13 @@ static const struct schema_pattern *pattern_of(struct schema_run *k, str source)
 
 bool schema_matches(struct schema_run *k, str pattern, str text)
 {
-	const struct schema_pattern *p = pattern_of(k, pattern);
+	/* The library looks at every byte before it begins. */
+	size_t cost = 4 + text.n / 128;
+	const struct schema_pattern *p = schema_spend(k, cost) ? pattern_of(k, pattern) : NULL;
 
-	if (!p->re || !schema_spend(k, 4))
+	if (!p || !p->re || k->spent)
 		return true;
+	k->regex_left -= cost < k->regex_left ? cost : k->regex_left;
 	if (!k->room)
 		k->room = regex_room_new();
 	enum regex_found f = regex_find_within(p->re, k->room, text, &k->regex_left);

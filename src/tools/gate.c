@@ -89,7 +89,7 @@ static int check_schema(const struct tool_spec *spec, struct call *call, struct 
 	str args = schema_drop_nulls(schema, call->args, a);
 	if (args.n != call->args.n && json_read(&v, a, args, NULL) < 0)
 		return OK;
-	rc = schema_check_as(&opt, schema, v, a, e);
+	rc = schema_check_as(&opt, schema, v, e);
 	if (rc == E_INVAL)
 		return rc;
 	call->args = args;

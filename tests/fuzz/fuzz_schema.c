@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    json_read(&value, &a, in, &e) < 0)
 		return 0;
 	e.msg[0] = 0;
-	int rc = schema_check_as(&opt, schema, value, &a, &e);
+	int rc = schema_check_as(&opt, schema, value, &e);
 	if ((rc != OK && rc != E_INVAL && rc != E_LIMIT) || (rc < 0 && !e.msg[0]))
 		abort();
 	str dropped = schema_drop_nulls(schema, in, &a);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "text/schema.h"
 
@@ -59,7 +60,7 @@ static void run_file(struct arena *a, str name, const struct json *groups, struc
 			bool valid = json_bool(t, "valid", false);
 			str message = json_str(t, "message");
 			int rc = schema_check_as(&opt, json_get(g, "schema"),
-						 json_get(t, "data"), a, &e);
+						 json_get(t, "data"), &e);
 			bool good = rc == (valid ? OK : E_INVAL) && strlen(e.msg) < 255 &&
 				    (valid || e.msg[0]) &&
 				    (!message.n || str_eq(message, str_of(e.msg)));
@@ -113,14 +114,18 @@ static void the_public_suite_is_judged_as_it_says(void **state)
 
 /* ---- work --------------------------------------------------------------------------- */
 
-static int check(const char *schema, str value)
+static int check_text(str schema, str value)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct err e = { 0 };
-	int rc = schema_check(read_json(&a, str_of(schema)), read_json(&a, value), &a, &e);
+	int rc = schema_check(read_json(&a, schema), read_json(&a, value), &e);
 
-	assert_true(a.used < 64 << 20);
 	return rc;
+}
+
+static int check(const char *schema, str value)
+{
+	return check_text(str_of(schema), value);
 }
 
 static str repeated(struct arena *a, const char *open, const char *item, size_t n,
@@ -188,6 +193,116 @@ static void deep_values_end_somewhere(void **state)
 	assert_int_equal(check("{\"type\":\"array\"}", buf_str(&b)), OK);
 }
 
+/* MiB that the process has had at most. */
+static long peak(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_maxrss / 1024;
+}
+
+static void a_fault_that_nobody_hears_of_takes_no_memory(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	long before = peak();
+
+	assert_int_equal(check("{\"properties\":{\"x\":{\"items\":{\"not\":{"
+			       "\"propertyNames\":false}}}}}",
+			       repeated(&a, "{\"x\":[", "{\"a\":0}", 20000, "]}")),
+			 OK);
+	assert_int_equal(
+		check_text(repeated(&a, "{\"allOf\":[", "{\"not\":{\"propertyNames\":false}}",
+				    30000, "]}"),
+			   S("{\"a\":0}")),
+		OK);
+	/* Those of its alternatives are heard of, and one after the other are kept. */
+	assert_int_equal(check_text(repeated(&a, "{\"anyOf\":[", "{\"propertyNames\":false}",
+					     15000, "]}"),
+				    S("{\"a\":0}")),
+			 E_INVAL);
+	assert_true(peak() - before < 400);
+}
+
+static void long_references_count_by_their_length(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	long before = peak();
+	str tail = repeated(&a, "", "AAAAAAAAAAAAAAA", 65536, "");
+	str zeros = repeated(&a, "[", "0", 2000, "]");
+
+	assert_int_equal(
+		check_text(arena_fmt(&a, "{\"items\":{\"$ref\":\"#/%.*s\"}}", STRF(tail)),
+			   zeros),
+		E_LIMIT);
+	str ids = repeated(&a, "[", "{\"$id\":\"x\"}", 200, "]");
+	assert_int_equal(check_text(arena_fmt(&a,
+					      "{\"$id\":\"http://%.*s/\",\"allOf\":%.*s,"
+					      "\"items\":{\"$ref\":\"y\"}}",
+					      STRF(tail), STRF(ids)),
+				    zeros),
+			 E_LIMIT);
+	assert_true(peak() - before < 400);
+}
+
+/* An object of n members. */
+static str members(struct arena *a, const char *value, int n)
+{
+	struct buf b = buf_in(a, 4 << 20);
+
+	for (int i = 0; i < n; i++)
+		buf_fmt(&b, "%s\"k%d\":%s", i ? "," : "{", i, value);
+	buf_addc(&b, '}');
+	return buf_str(&b);
+}
+
+static void what_a_schema_has_counts_as_work_even_where_it_decides_nothing(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str zeros = repeated(&a, "[", "0", 2000, "]");
+	str objects = repeated(&a, "[", "{}", 2000, "]");
+	str unknown = members(&a, "0", 20000), arrays = members(&a, "[]", 20000);
+	const struct {
+		str schema, value;
+	} rows[] = {
+		{ arena_fmt(&a, "{\"items\":%.*s}", STRF(unknown)), zeros },
+		{ arena_fmt(&a, "{\"items\":{\"dependentSchemas\":%.*s}}", STRF(arrays)),
+		  objects },
+		{ repeated(&a, "{\"items\":{\"not\":{\"type\":[", "\"null\"", 20000, "]}}}"),
+		  zeros },
+		{ repeated(&a, "{\"allOf\":[", "{\"not\":{\"contains\":false}}", 20000, "]}"),
+		  zeros },
+		{ repeated(&a, "{\"allOf\":[", "{\"properties\":1}", 20000, "]}"),
+		  members(&a, "0", 2000) },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (check_text(rows[i].schema, rows[i].value) != E_LIMIT)
+			fail_msg("row %zu", i);
+}
+
+static void patterns_count_by_what_they_are_held_against(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str text = repeated(&a, "\"", "aaaaaaaaaaaaaaaaaaa", 110000, "\"");
+	str refs = repeated(&a, "[", "{\"$ref\":\"#/$defs/a\"}", 5000, "]");
+	struct buf b = buf_in(&a, 1 << 20);
+
+	assert_int_equal(
+		check_text(arena_fmt(&a,
+				     "{\"$defs\":{\"a\":{\"pattern\":\"^a\"}},\"allOf\":%.*s}",
+				     STRF(refs)),
+			   text),
+		E_LIMIT);
+	assert_int_equal(check("{\"pattern\":\"^a\"}", text), OK);
+	/* A few bytes of a pattern can be a large program. */
+	buf_add(&b, S("{\"allOf\":["));
+	for (int i = 0; i < 1000; i++)
+		buf_fmt(&b, "%s{\"pattern\":\"((a{1,50}){1,9}){0,9}(%d)?\"}", i ? "," : "", i);
+	buf_add(&b, S("]}"));
+	assert_int_equal(check_text(buf_str(&b), S("\"\"")), E_LIMIT);
+}
+
 /* ---- nulls -------------------------------------------------------------------------- */
 
 static void nulls_of_optional_parameters_are_left_out(void **state)
@@ -237,6 +352,11 @@ int main(void)
 		cmocka_unit_test(no_schema_takes_long),
 		cmocka_unit_test(large_values_are_judged_all_the_same),
 		cmocka_unit_test(deep_values_end_somewhere),
+		cmocka_unit_test(a_fault_that_nobody_hears_of_takes_no_memory),
+		cmocka_unit_test(long_references_count_by_their_length),
+		cmocka_unit_test(
+			what_a_schema_has_counts_as_work_even_where_it_decides_nothing),
+		cmocka_unit_test(patterns_count_by_what_they_are_held_against),
 		cmocka_unit_test(nulls_of_optional_parameters_are_left_out),
 	};
 
