@@ -60,16 +60,11 @@ static int by_line(struct run *r, const struct form *f, const struct mcp_questio
 static int by_row(struct run *r, str call_id, const struct mcp_question *q, struct arena *a,
 		  struct mcp_answer *out, const struct cancel *c, struct err *e)
 {
-	static const char *const words[] = {
-		[QUESTION_PENDING] = "open",      [QUESTION_ANSWERED] = "accepted",
-		[QUESTION_DECLINED] = "declined", [QUESTION_CANCELLED] = "cancelled",
-		[QUESTION_EXPIRED] = "expired",   [QUESTION_VOID] = "void",
-	};
-	enum question_state end;
+	struct asks_end end = { 0 };
 	struct err why = { 0 };
-	int rc = asks_by_row(r, call_id, q, a, &out->result, &end, c, &why);
+	int rc = asks_by_row(r, call_id, q, a, &end, c, &why);
 
-	log_end(q, rc < 0 ? "void" : words[end], a);
+	out->result = end.result;
 	if (rc == E_LIMIT)
 		return refuse(out, INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
 	return rc < 0 ? err_set(e, rc, "%s", why.msg) : OK;

@@ -21,11 +21,15 @@ int asks_by_line(struct approver *by, const struct form *f, str server, int64_t 
 		 struct arena *a, struct form_fill *x, const struct cancel *c,
 		 struct err *e) MUSTUSE;
 
-/* By a row that the call waits for: *result is for the server.  E_CANCELED, E_TIMEOUT when c ended
- * first: it is void; E_LIMIT the call asked too often. */
+/* By a row that the call waits for.  E_CANCELED, E_TIMEOUT when c ended first: it is void; E_LIMIT
+ * the call asked too often. */
+struct asks_end {
+	str result; /* for the server */
+	enum question_state state;
+	str by; /* who decided, "" nobody */
+};
 int asks_by_row(struct run *r, str call_id, const struct mcp_question *asked, struct arena *a,
-		str *result, enum question_state *end, const struct cancel *c,
-		struct err *e) MUSTUSE;
+		struct asks_end *end, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* A running call came back for input: true, it is planned again, and its questions are rows.
  * Else it ends here, with a result. */

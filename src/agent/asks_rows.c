@@ -42,6 +42,18 @@ static void log_asked(const struct question *q, struct arena *a)
 	log_info("question.asked", "server=%.*s", STRF(log_q(a, q->server)));
 }
 
+static void log_ended(const struct question *q, enum question_state state, struct arena *a)
+{
+	static const char *const words[] = {
+		[QUESTION_PENDING] = "open",      [QUESTION_ANSWERED] = "accepted",
+		[QUESTION_DECLINED] = "declined", [QUESTION_CANCELLED] = "cancelled",
+		[QUESTION_EXPIRED] = "expired",   [QUESTION_VOID] = "void",
+	};
+
+	log_info("question.ended", "server=%.*s end=%s", STRF(log_q(a, q->server)),
+		 words[state]);
+}
+
 /* --- a call that waits -------------------------------------------------------------------- */
 
 static int add_once(struct run *r, const struct question *q, char id[ID_LONG_LEN + 1],
@@ -67,15 +79,18 @@ static void end_it(struct run *r, str id)
 		log_warn("question.not_ended", "err=\"%s\"", e.msg);
 }
 
-/* Until the row is over; E_CANCELED, E_TIMEOUT when c ended first. */
+/* Until the row is over, which is read then; E_CANCELED, E_TIMEOUT when c ended first. */
 static int wait_over(struct run *r, str id, const struct bell *bell, bool rings,
 		     struct arena *a, struct question *q, const struct cancel *c, struct err *e)
 {
 	for (;;) {
 		bell_hear(bell);
-		int rc = store_question_get(r->ag->opt.store, id, a, q, e);
-		if (rc < 0 || q->state != QUESTION_PENDING)
+		enum question_state state;
+		int rc = store_question_state(r->ag->opt.store, id, &state, e);
+		if (rc < 0)
 			return rc;
+		if (state != QUESTION_PENDING)
+			return store_question_get(r->ag->opt.store, id, a, q, e);
 		int64_t until = clock_mono_ms() + (rings ? LOOK_MS : LOOK_SOON_MS);
 		rc = wait_fd(bell->fd, POLLIN, until, c, e);
 		if (rc < 0 && (rc != E_TIMEOUT || cancel_check(c, e) < 0))
@@ -84,7 +99,7 @@ static int wait_over(struct run *r, str id, const struct bell *bell, bool rings,
 }
 
 int asks_by_row(struct run *r, str call_id, const struct mcp_question *asked, struct arena *a,
-		str *result, enum question_state *end, const struct cancel *c, struct err *e)
+		struct asks_end *end, const struct cancel *c, struct err *e)
 {
 	SCOPED(bell_done) struct bell bell = { .fd = -1 };
 	const struct turn_io *io = r->io;
@@ -108,10 +123,11 @@ int asks_by_row(struct run *r, str call_id, const struct mcp_question *asked, st
 	}
 	if (rings)
 		(void)io->on_waiting(io->arg, &bell, false);
+	log_ended(&q, rc < 0 ? QUESTION_VOID : q.state, a);
 	if (rc < 0)
 		return rc;
-	*result = q.result.n ? q.result : S(CANCEL_TEXT);
-	*end = q.state;
+	*end = (struct asks_end){ q.result.n ? q.result : S(CANCEL_TEXT), q.state,
+				  q.decided_by };
 	return OK;
 }
 
@@ -167,7 +183,7 @@ bool asks_leave(struct run *r, struct call *call, const struct tool_result *res,
 		v[i].round = last_n ? last[0].round + 1 : 1;
 		v[i].index = (int64_t)i;
 		v[i].result = res->asks[i].answer;
-		v[i].request_state = res->state;
+		v[i].request_state = i == 0 ? res->state : S("");
 	}
 	if (rc == OK) {
 		do

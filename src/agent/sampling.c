@@ -107,7 +107,7 @@ static int ask_by_row(struct sampling *x, bool *yes, const struct cancel *c, str
 {
 	struct buf b = buf_in(x->a, 16384);
 	struct mcp_question q = { .kind = MCP_ELICIT, .server = x->q->server };
-	struct mcp_answer answer;
+	struct asks_end end;
 	struct json *v;
 	int rc;
 
@@ -119,11 +119,17 @@ static int ask_by_row(struct sampling *x, bool *yes, const struct cancel *c, str
 	if ((rc = json_read(&v, x->a, buf_str(&b), e)) < 0)
 		return rc;
 	q.params = v;
-	if ((rc = asks_answer(x->r, x->call_id, &q, x->a, &answer, c, e)) < 0)
+	if ((rc = asks_by_row(x->r, x->call_id, &q, x->a, &end, c, e)) < 0)
 		return rc;
-	*yes = !answer.code && json_read(&v, x->a, answer.result, NULL) == OK &&
+	x->row.decider = end.by;
+	if (end.state == QUESTION_EXPIRED) {
+		x->row.decider = S("clock");
+		return err_set(e, E_TIMEOUT, "nobody answered in time");
+	}
+	if (!end.by.n)
+		return err_set(e, E_DENIED, "nobody answered");
+	*yes = end.state == QUESTION_ANSWERED && json_read(&v, x->a, end.result, NULL) == OK &&
 	       json_bool(json_get(v, "content"), "allow", false);
-	x->row.decider = S("user");
 	return OK;
 }
 

@@ -7,6 +7,7 @@
 #include "mcp/result.h"
 
 #define QUESTIONS_MAX 16
+#define KEY_MAX 256
 #define TASK_ID_MAX 4096
 #define TEXT_MAX ((size_t)16 << 20)
 
@@ -42,6 +43,11 @@ int mcp_outcome_questions(const struct json *requests, str server,
 	for (const struct json *q = own->child; q; q = q->next) {
 		str method = json_str(q, "method");
 
+		if (q->key.n > KEY_MAX)
+			return err_set(
+				e, E_LIMIT,
+				"a key of what the server asks for has more than %d bytes",
+				KEY_MAX);
 		if (!is_offered(method, json_get(q, "params"), offer))
 			return err_set(e, E_DENIED,
 				       "the server asks for %.*s, which was not offered to it",

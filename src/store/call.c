@@ -215,6 +215,8 @@ static int end_call(struct tx *tx, str turn_id, const struct turn_row *t, int64_
 {
 	int rc = end_row(tx, call, e);
 
+	if (rc == OK)
+		rc = questions_forget(tx, turn_id, str_of(call->id), e);
 	return rc == OK ? insert_result(tx, turn_id, t, seq, call, e) : rc;
 }
 

@@ -22,13 +22,17 @@ static const char *const state_names[] = {
 	[QUESTION_EXPIRED] = "expired",   [QUESTION_VOID] = "void",
 };
 
-static void read_row(struct question *out, const struct rows *r, struct arena *a)
+static enum question_state state_of(str name)
 {
-	str state = rows_peek(r, 18);
 	size_t i = 0;
 
-	while (i < COUNT(state_names) - 1 && !str_eq(state, str_of(state_names[i])))
+	while (i < COUNT(state_names) - 1 && !str_eq(name, str_of(state_names[i])))
 		i++;
+	return (enum question_state)i;
+}
+
+static void read_row(struct question *out, const struct rows *r, struct arena *a)
+{
 	*out = (struct question){
 		.id = rows_text(r, 0, a),
 		.session_id = rows_text(r, 1, a),
@@ -48,7 +52,7 @@ static void read_row(struct question *out, const struct rows *r, struct arena *a
 		.picks = rows_text(r, 15, a),
 		.answers = rows_text(r, 16, a),
 		.result = rows_text(r, 17, a),
-		.state = (enum question_state)i,
+		.state = state_of(rows_peek(r, 18)),
 		.message_id = rows_text(r, 19, a),
 		.posts = rows_i64(r, 20),
 		.decided_by = rows_text(r, 21, a),
@@ -172,6 +176,8 @@ int store_question_round(struct tx *tx, const struct question *v, size_t n, stru
 		    DB_ARGS(db_text(v[0].call_id), db_text(v[0].turn_id)), &changed, e);
 	if (rc == OK && !changed)
 		return tx_refuse(tx, e, E_CANCELED, "the call is over");
+	if (rc == OK)
+		rc = questions_forget(tx, v[0].turn_id, v[0].call_id, e);
 	for (size_t i = 0; i < n && rc == OK; i++) {
 		char id[ID_LONG_LEN + 1];
 		struct question q = v[i];
@@ -192,6 +198,23 @@ int store_question_get(struct store *s, str id, struct arena *a, struct question
 	return rc < 0 ? rc
 		      : one(out, r.db, "SELECT " COLUMNS " FROM questions q WHERE q.id = ?1",
 			    DB_ARGS(db_text(id)), a, e);
+}
+
+int store_question_state(struct store *s, str id, enum question_state *state, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	SCOPED(rows_end) struct rows rows = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	if (rc == OK)
+		rc = db_query(&rows, r.db, "SELECT state FROM questions WHERE id = ?1",
+			      DB_ARGS(db_text(id)), e);
+	if (rc == OK && (rc = rows_next(&rows, e)) == 0)
+		return err_set(e, E_NOENT, "no such question");
+	if (rc < 0)
+		return rc;
+	*state = state_of(rows_peek(&rows, 0));
+	return OK;
 }
 
 int store_question_of_call(struct store *s, str turn_id, str call_id, struct arena *a,
@@ -378,6 +401,15 @@ int store_question_list(struct store *s, str channel, struct arena *a, struct qu
 			     "SELECT " COLUMNS " FROM questions q WHERE q.state = 'pending' "
 			     "AND (q.channel = ?1 OR ?1 = '') ORDER BY q.created_at_ms, q.id",
 			     DB_ARGS(db_text(channel)), a, e);
+}
+
+int questions_forget(struct tx *tx, str turn_id, str call_id, struct err *e)
+{
+	return db_run(
+		tx_db(tx),
+		"UPDATE questions SET request_state = '', key = '' "
+		"WHERE turn_id = ?1 AND call_id = ?2 AND (key <> '' OR request_state <> '')",
+		DB_ARGS(db_text(turn_id), db_text(call_id)), NULL, e);
 }
 
 int questions_close(struct tx *tx, str turn_id, struct err *e)

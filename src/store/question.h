@@ -30,9 +30,9 @@ struct question {
 	str requester; /* who is asked: whoever asked for the turn */
 	str server;
 	int64_t round, index;
-	str key; /* by which its round's call knows it */
+	str key; /* by which its round's call knows it; "" once the call is over */
 	str params; /* of elicitation/create, JSON text; "": nothing for a person */
-	str request_state; /* the call is made again with it */
+	str request_state; /* the call is made again with it; of index 0, "" as above */
 	/* How far it is: the field that is asked now, tries at it, options that are picked, the
 	 * members that are answered. */
 	int64_t field, tries;
@@ -58,6 +58,10 @@ int store_question_round(struct tx *tx, const struct question *v, size_t n,
 /* E_NOENT. */
 int store_question_get(struct store *s, str id, struct arena *a, struct question *out,
 		       struct err *e) MUSTUSE;
+
+/* How far it is, for whoever waits.  E_NOENT. */
+int store_question_state(struct store *s, str id, enum question_state *state,
+			 struct err *e) MUSTUSE;
 
 /* Those of the last round of a call, in order; none: *n is 0. */
 int store_question_of_call(struct store *s, str turn_id, str call_id, struct arena *a,

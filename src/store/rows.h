@@ -114,6 +114,9 @@ int approvals_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 
 /* --- question.c --- */
 
+/* Its call is over: what only the server knows how to read is kept no longer. */
+int questions_forget(struct tx *tx, str turn_id, str call_id, struct err *e) MUSTUSE;
+
 /* The same of what servers asked; and of a call that was cut off. */
 int questions_close(struct tx *tx, str turn_id, struct err *e) MUSTUSE;
 int questions_void(struct tx *tx, str turn_id, str call_id, struct err *e) MUSTUSE;

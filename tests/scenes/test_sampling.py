@@ -207,4 +207,16 @@ def test_a_person_in_a_chat_says_yes_or_no(bot, gantry, model, mcp, button, stat
     bot.press(prompt, button)
     bot.wait_text("turn over")
     assert len(sampled) == (state == "done")
-    assert [r["state"] for r in audit(gantry)] == [state]
+    row, = audit(gantry)
+    assert (row["state"], row["decision"]) == (state, "approved" if state == "done" else "denied")
+    assert row["decider"] == gantry.sql("SELECT decided_by FROM questions")[0][0] != ""
+
+
+def test_nobody_in_a_chat_in_time_is_no_denial_of_a_person(bot, gantry, model, mcp):
+    mcp.add("srv", tools=["sample"], sampling="ask")
+    script(model)
+    bot.run(GANTRY_MCP_QUESTION_TIMEOUT="2s")
+    bot.say("go")
+    bot.wait_text("turn over")
+    row, = audit(gantry)
+    assert (row["state"], row["decision"], row["decider"]) == ("denied", "expired", "clock")

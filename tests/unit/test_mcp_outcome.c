@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "mcp/outcome.h"
 
 static const struct mcp_offer form = { .form = true };
@@ -134,6 +136,31 @@ static void too_many_questions_are_refused(void **state)
 			    "tool error: the server asks for more than 16 things at once");
 }
 
+static void a_key_of_a_question_may_have_256_bytes(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	char key[258] = { 0 };
+
+	memset(key, 'k', 257);
+	for (int skip = 0; skip < 2; skip++) {
+		struct mcp_result r = read_result(
+			&a,
+			arena_fmt(&a,
+				  "{\"resultType\":\"input_required\",\"inputRequests\":{"
+				  "\"%s\":{\"method\":\"elicitation/create\"}}}",
+				  key + skip)
+				.p,
+			&form);
+
+		assert_int_equal(r.needs_input, skip);
+		assert_int_equal(r.failed, !skip);
+		if (!skip)
+			assert_string_equal(r.text.p,
+					    "tool error: a key of what the server asks for has "
+					    "more than 256 bytes");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +168,7 @@ int main(void)
 		cmocka_unit_test(questions_come_with_their_keys_and_the_state),
 		cmocka_unit_test(what_was_not_offered_or_is_not_known_fails_the_call),
 		cmocka_unit_test(too_many_questions_are_refused),
+		cmocka_unit_test(a_key_of_a_question_may_have_256_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,9 @@
 
 #define HOUR (3600 * 1000)
 #define STATE "SELECT state FROM questions ORDER BY rowid LIMIT 1"
+#define KEPT                                                                                   \
+	"SELECT group_concat(key || '/' || request_state) FROM (SELECT * FROM questions "      \
+	"ORDER BY rowid)"
 #define TURN "SELECT state FROM turns"
 #define CALL "SELECT state FROM tool_calls"
 #define PARAMS "{\"message\":\"m\",\"requestedSchema\":{\"properties\":{}}}"
@@ -204,6 +207,34 @@ static void only_the_last_round_is_what_a_call_waits_for(void **state)
 	assert_true(park(w, &q));
 }
 
+static void what_only_the_server_reads_is_kept_until_the_call_is_over(void **state)
+{
+	struct world *w = *state;
+	struct asked q = running(w, false);
+	enum question_state s;
+
+	ok(w, come_back(w, &q, 1, 1));
+	ok(w, reply(w, "ada", ""));
+	struct tx tx = world_begin(w);
+	ok(w, store_call_start(&tx, q.t.id, &q.call, &w->e));
+	world_commit(w, &tx);
+	ok(w, come_back(w, &q, 2, 2));
+	assert_text(world_text(w, KEPT), "/,a/state,b/state");
+	ok(w, store_question_state(w->s, world_text(w, "SELECT id FROM questions ORDER BY rowid LIMIT 1"), &s,
+				   &w->e));
+	assert_int_equal(s, QUESTION_ANSWERED);
+	assert_int_equal(store_question_state(w->s, S("none"), &s, &w->e), E_NOENT);
+	ok(w, reply(w, "ada", ""));
+	ok(w, reply(w, "ada", ""));
+	tx = world_begin(w);
+	ok(w, store_call_start(&tx, q.t.id, &q.call, &w->e));
+	q.call.state = CALL_DONE;
+	q.call.result = S("r");
+	ok(w, store_call_finish(&tx, q.t.id, &q.call, &w->e));
+	world_commit(w, &tx);
+	assert_text(world_text(w, KEPT), "/,/,/");
+}
+
 static void a_call_that_is_approved_already_waits_for_its_answers_alone(void **state)
 {
 	struct world *w = *state;
@@ -320,6 +351,7 @@ int main(void)
 		T(a_call_that_came_back_is_planned_and_its_turn_parks),
 		T(an_answer_that_came_before_parking_keeps_the_turn_running),
 		T(only_the_last_round_is_what_a_call_waits_for),
+		T(what_only_the_server_reads_is_kept_until_the_call_is_over),
 		T(a_call_that_is_approved_already_waits_for_its_answers_alone),
 		T(what_a_crash_leaves_is_void_or_asked_again),
 		T(a_planned_call_keeps_its_question_over_a_crash),
