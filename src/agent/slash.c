@@ -127,13 +127,27 @@ str slash_control_reply(struct arena *a, enum control what, const struct control
 	return ef->dropped ? str_trim(queued) : S("nothing is running.");
 }
 
+/* Signing in is for whom the agent belongs to, not for whoever may talk to it in a group. */
+static bool owns(const struct agent *ag, str channel, str sender)
+{
+	const struct i64_list *owners = &ag->opt.cfg->telegram.allow_from;
+	int64_t id = 0;
+
+	if (!str_eq(channel, S("telegram")))
+		return true;
+	for (size_t i = 0; str_i64(sender, &id) && i < owners->n; i++)
+		if (owners->v[i] == id)
+			return true;
+	return false;
+}
+
 bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
 		   struct arena *a, str *reply, const struct cancel *c)
 {
 	str args;
 	const struct slash *s = find(text, a, &args);
 
-	if (!s && sign_in_paste(ag, text, a, reply, c))
+	if (!s && owns(ag, channel, sender) && sign_in_paste(ag, text, a, reply, c))
 		return true;
 	if (!s || !s->run)
 		return false;
@@ -191,6 +205,8 @@ static str run_perf(const struct ask *q)
 
 static str run_auth(const struct ask *q)
 {
+	if (!owns(q->ag, q->channel, q->sender))
+		return S("Only who is in channels.telegram.allow_from may sign in here.");
 	return sign_in_command(q->ag, q->args, q->a, q->c);
 }
 

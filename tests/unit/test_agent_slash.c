@@ -91,6 +91,28 @@ static void what_may_hold_a_code_is_a_secret(void **state)
 			fail_msg("\"%s\" would not be kept", plain[i]);
 }
 
+static void only_an_owner_signs_in_where_others_talk_too(void **state)
+{
+	static const int64_t owners[] = { 4711 };
+	struct agent_world *k = *state;
+	str reply;
+
+	k->cfg.telegram.allow_from = (struct i64_list){ owners, 1 };
+	aw_open(k);
+	static const char *const others[] = { "4712", "", "ada" };
+	for (size_t i = 0; i < COUNT(others); i++) {
+		assert_true(slash_command(k->agent, S("telegram"), S("-5"), str_of(others[i]),
+					  S("/auth srv remove"), &k->w->a, &reply, NULL));
+		aw_has(reply.p, "Only who is in channels.telegram.allow_from");
+	}
+	assert_true(slash_command(k->agent, S("telegram"), S("-5"), S("4711"), S("/auth"),
+				  &k->w->a, &reply, NULL));
+	aw_lacks(reply.p, "Only who");
+	assert_true(slash_command(k->agent, S("cli"), S("1"), S("local"), S("/auth"), &k->w->a,
+				  &reply, NULL));
+	aw_lacks(reply.p, "Only who");
+}
+
 static void help_lists_each_command_once_and_no_alias(void **state)
 {
 	struct agent_world *k = *state;
@@ -324,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_command_is_a_whole_message),
+		TEST(only_an_owner_signs_in_where_others_talk_too),
 		TEST(help_lists_each_command_once_and_no_alias),
 		cmocka_unit_test(what_may_hold_a_code_is_a_secret),
 		cmocka_unit_test(a_control_word_says_what_it_did),
