@@ -212,7 +212,9 @@ static void through_gate(struct serve_call *k, const char *name, str args, str c
 {
 	struct engine *g = k->s->g;
 	struct call c = { .requested = str_of(name), .args = args, .requester = S("mcp") };
-	struct tool_ctx ctx = { .channel = channel, .address = address, .requester = S("mcp") };
+	struct tool_ctx ctx = {
+		.channel = channel, .address = address, .requester = S("mcp"), .own_only = true
+	};
 	struct serve_person person;
 	struct toolset set;
 	struct err e = { 0 };

@@ -106,6 +106,12 @@ const struct tool tool_cron_schedule = {
 	.run = schedule,
 };
 
+/* Some callers are to see nothing but what they made. */
+static bool is_there(const struct tool_env *env, const struct job *job)
+{
+	return !env->ctx->own_only || str_eq(job->sender, env->ctx->requester);
+}
+
 /* --- cron_list ----------------------------------------------------------------------------- */
 
 static int list(const struct tool_env *env, const struct json *args, struct arena *a,
@@ -122,11 +128,15 @@ static int list(const struct tool_env *env, const struct json *args, struct aren
 		return tool_fail(out, a, "there is no chat here");
 	int rc = store_job_list(env->opt->store, env->ctx->channel, env->ctx->address, false, a,
 				&v, &n, e);
-	for (size_t i = 0; rc == OK && i < n && i < 100; i++)
+	for (size_t i = 0, shown = 0; rc == OK && i < n && shown < 100; i++) {
+		if (!is_there(env, &v[i]))
+			continue;
 		buf_add(&b, job_line(&v[i], z, clock_now_ms(), a));
+		shown++;
+	}
 	if (rc == OK)
-		*out = (struct tool_result){ .text = n ? buf_str(&b)
-						       : S("no active cron jobs") };
+		*out = (struct tool_result){ .text = b.n ? buf_str(&b)
+							 : S("no active cron jobs") };
 	return rc;
 }
 
@@ -145,8 +155,14 @@ const struct tool tool_cron_list = {
 static int cancel(const struct tool_env *env, const struct json *args, struct arena *a,
 		  struct tool_result *out, const struct cancel *c, struct err *e)
 {
+	struct job job;
+	int64_t id = 0;
+
 	(void)c;
 	(void)e;
+	if (tools_in_a_chat(env) && env->ctx->own_only && tool_arg_i64(args, "id", 0, &id) &&
+	    store_job_get(env->opt->store, id, a, &job, NULL) == OK && !is_there(env, &job))
+		return tool_fail(out, a, "there is no job %lld of yours", (long long)id);
 	return tool_cancel_in_chat(
 		env, args, a, out,
 		&(struct tool_cancel){ "job", "cron_list", store_job_cancel });

@@ -43,6 +43,7 @@ struct tool_ctx {
 	int (*on_question)(void *arg, str call_id, const struct mcp_question *q,
 			   struct arena *a, struct mcp_answer *out, const struct cancel *c,
 			   struct err *e);
+	bool own_only; /* of schedules only those that the requester made are there */
 	bool parks; /* where a call can be made again, what is asked of a person may be left in
 		     * tool_result.asks instead */
 	/* Of a call that is made again: what it came back with then, and the answers, a JSON

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sqlite3
 
 import pytest
 
@@ -360,6 +361,20 @@ def test_schedules_are_added_listed_and_removed_for_a_chat_of_the_owner(gantry, 
     assert schedule(action="add", prompt="x", when="never ever")["isError"]
     assert "none that this agent may write to" in text_of(schedule(action="list", chat="telegram:999"))
     assert schedule(action="explode")["isError"]
+    host.close()
+    con = sqlite3.connect(gantry.db_path)
+    con.execute("INSERT INTO jobs (source, channel, address, sender, prompt, kind, expr, zone, next_at_ms, enabled, "
+                "created_at_ms, updated_at_ms) SELECT source, channel, address, '4711', 'feed the cat', kind, expr, "
+                "zone, next_at_ms, 1, 0, 0 FROM jobs")
+    con.commit()
+    con.close()
+    host = serve()
+    (cat,) = gantry.sql("SELECT id FROM jobs WHERE sender = '4711'")
+    listed = text_of(schedule(action="list"))
+    assert "water the plants" in listed and "feed the cat" not in listed
+    refused = schedule(action="remove", id=cat["id"])
+    assert refused["isError"] and "no job %d of yours" % cat["id"] in text_of(refused)
+    assert gantry.sql("SELECT enabled FROM jobs WHERE id = ?", cat["id"])[0]["enabled"] == 1
     assert "cancelled" in text_of(schedule(action="remove", id=job["id"]))
     assert "no active" in text_of(schedule(action="list"))
     host.close()
