@@ -24,13 +24,31 @@ static void read_watch(void *one, const struct rows *r, struct arena *a)
 	};
 }
 
-int store_resource_add(struct tx *tx, const struct resource_watch *w, int64_t max,
+/* How many there are beside w: of its server, or with "" of all. */
+static int count_others(struct tx *tx, const struct resource_watch *w, str server, int64_t *n,
+			struct err *e)
+{
+	return db_number(tx_db(tx),
+			 "SELECT count(*) FROM resource_watches WHERE (?5 = '' OR server = ?5) "
+			 "AND NOT (server = ?1 AND uri = ?2 AND channel = ?3 AND address = ?4)",
+			 DB_ARGS(db_text(w->server), db_text(w->uri), db_text(w->channel),
+				 db_text(w->address), db_text(server)),
+			 n, e);
+}
+
+int store_resource_add(struct tx *tx, const struct resource_watch *w, int64_t max, int64_t each,
 		       struct err *e)
 {
 	int64_t n = 0;
-	int rc = db_number(tx_db(tx), "SELECT count(*) FROM resource_watches", DB_NO_ARGS, &n,
-			   e);
+	int rc = count_others(tx, w, w->server, &n, e);
 
+	if (rc == OK && n >= each)
+		return err_set(e, E_LIMIT,
+			       "%lld resources of this server are subscribed to already, and "
+			       "no more may be",
+			       (long long)n);
+	if (rc == OK)
+		rc = count_others(tx, w, S(""), &n, e);
 	if (rc == OK && n >= max)
 		return err_set(e, E_LIMIT,
 			       "%lld resources are subscribed to already, and no more may be",
@@ -161,8 +179,74 @@ int store_resource_again(struct tx *tx, struct err *e)
 	return rc < 0 ? rc : add_rows(tx, RESOURCE_AGAIN_WHAT, v, n, 0, e);
 }
 
-int store_resource_tell(struct tx *tx, const struct resource_watch *w, str text, str meta,
+#define SAME "r.channel = ?1 AND r.address = ?2 AND r.server = ?3 AND r.id <> ?4"
+/* Does the last message about one wait still? */
+#define UNREAD(id) "EXISTS (SELECT 1 FROM inbox i WHERE i.id = " id " AND i.state = 'ready')"
+
+int store_resource_when(struct tx *tx, const struct resource_watch *w, int64_t *at_ms,
 			struct err *e)
+{
+	int64_t now = clock_now_ms();
+	int rc = db_number(
+		tx_db(tx),
+		"SELECT coalesce(max(iif(" UNREAD("r.inbox_id") ", ?5, "
+								"r.told_at_ms) + ?6), 0) FROM "
+								"resource_watches r WHERE " SAME
+								" AND r.told_at_ms <= ?5",
+		DB_ARGS(db_text(w->channel), db_text(w->address), db_text(w->server),
+			db_i64(w->id), db_i64(now), db_i64(PAUSE_MS)),
+		at_ms, e);
+
+	if (rc == OK && *at_ms <= now)
+		*at_ms = 0;
+	return rc;
+}
+
+/* They come behind w, which waits for nothing. */
+static int add_others(struct tx *tx, const struct resource_watch *w, struct arena *a,
+		      struct resource_watch **out, size_t *n, struct err *e)
+{
+	SCOPED(rows_end) struct rows r = { 0 };
+	int rc = db_query(&r, tx_db(tx),
+			  "SELECT " COLUMNS " FROM resource_watches r JOIN system_rows s "
+			  "ON s.what = '" RESOURCE_WHAT "' AND s.key = CAST(r.id AS TEXT) "
+			  "AND s.owner = '' WHERE " SAME " AND EXISTS (SELECT 1 FROM "
+			  "resource_watches o WHERE o.id = ?4 AND NOT " UNREAD(
+				  "o.inbox_id") ") ORDER BY r.id",
+			  DB_ARGS(db_text(w->channel), db_text(w->address), db_text(w->server),
+				  db_i64(w->id)),
+			  e);
+
+	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
+		*out = LIST_ROOM(a, *out, *n);
+		read_watch(&(*out)[(*n)++], &r, a);
+		rc = OK;
+	}
+	return rc;
+}
+
+int store_resource_gather(struct tx *tx, const struct resource_watch *w, struct arena *a,
+			  struct resource_watch **out, size_t *n, struct err *e)
+{
+	struct resource_watch *v = NULL;
+	size_t v_n = 0;
+
+	v = LIST_ROOM(a, v, v_n);
+	v[v_n++] = *w;
+	int rc = add_others(tx, w, a, &v, &v_n, e);
+
+	for (size_t i = 1; rc == OK && i < v_n; i++)
+		rc = db_run(tx_db(tx),
+			    "DELETE FROM system_rows WHERE what = '" RESOURCE_WHAT "' "
+			    "AND key = CAST(?1 AS TEXT) AND owner = ''",
+			    DB_ARGS(db_i64(v[i].id)), NULL, e);
+	*out = v;
+	*n = v_n;
+	return rc;
+}
+
+int store_resource_tell(struct tx *tx, const struct resource_watch *w, size_t n, str text,
+			str meta, struct err *e)
 {
 	const struct inbox_new row = { .channel = w->channel,
 				       .address = w->address,
@@ -179,8 +263,11 @@ int store_resource_tell(struct tx *tx, const struct resource_watch *w, str text,
 
 	if (rc < 0 || there == 0 || (rc = store_inbox_add(tx, &row, &inbox, e)) < 0)
 		return rc;
-	return db_run(
-		tx_db(tx),
-		"UPDATE resource_watches SET inbox_id = ?2, told_at_ms = ?3 WHERE id = ?1",
-		DB_ARGS(db_i64(w->id), db_i64(inbox), db_i64(clock_now_ms())), NULL, e);
+	for (size_t i = 0; rc == OK && i < n; i++)
+		rc = db_run(tx_db(tx),
+			    "UPDATE resource_watches SET inbox_id = ?2, told_at_ms = ?3 "
+			    "WHERE id = ?1",
+			    DB_ARGS(db_i64(w[i].id), db_i64(inbox), db_i64(clock_now_ms())),
+			    NULL, e);
+	return rc;
 }

@@ -12,6 +12,7 @@
 #define SHOWN_MAX 100 /* entries at a time; a server's page may have more */
 #define TEXT_MAX 60000
 #define WATCHES_MAX 100
+#define WATCHES_EACH 8 /* of a server */
 #define URI_MAX 2000
 
 bool resources_enabled(const struct tools_opt *opt)
@@ -212,7 +213,7 @@ static int watch_effect(void *arg, struct tx *tx, struct tool_result *out, struc
 {
 	struct watching *x = arg;
 	int rc = x->off ? store_resource_remove(tx, &x->watch, e)
-			: store_resource_add(tx, &x->watch, WATCHES_MAX, e);
+			: store_resource_add(tx, &x->watch, WATCHES_MAX, WATCHES_EACH, e);
 
 	if (rc == E_LIMIT || rc == E_NOENT)
 		return tool_fail(out, x->a, "%s", e->msg);
@@ -270,7 +271,8 @@ static int watch(const struct tool_env *env, const struct json *args, bool off, 
 	*out = (struct tool_result){
 		.text = off ? S("unsubscribed")
 			    : S("subscribed: you are woken when its server says that it "
-				"changed, at most once a minute"),
+				"changed, at most once a minute for all that you "
+				"subscribe to there"),
 		.effect = watch_effect,
 		.effect_arg = x,
 	};

@@ -220,8 +220,9 @@ static void what_only_the_server_reads_is_kept_until_the_call_is_over(void **sta
 	world_commit(w, &tx);
 	ok(w, come_back(w, &q, 2, 2));
 	assert_text(world_text(w, KEPT), "/,a/state,b/state");
-	ok(w, store_question_state(w->s, world_text(w, "SELECT id FROM questions ORDER BY rowid LIMIT 1"), &s,
-				   &w->e));
+	ok(w, store_question_state(
+		      w->s, world_text(w, "SELECT id FROM questions ORDER BY rowid LIMIT 1"),
+		      &s, &w->e));
 	assert_int_equal(s, QUESTION_ANSWERED);
 	assert_int_equal(store_question_state(w->s, S("none"), &s, &w->e), E_NOENT);
 	ok(w, reply(w, "ada", ""));

@@ -20,7 +20,7 @@ static int add(struct world *w, const char *address, const char *uri, int64_t ma
 
 	v.address = str_of(address);
 	v.uri = str_of(uri);
-	int rc = store_resource_add(&tx, &v, max, &w->e);
+	int rc = store_resource_add(&tx, &v, max, 8, &w->e);
 	world_commit(w, &tx);
 	return rc;
 }
@@ -42,7 +42,7 @@ static void tell(struct world *w, int64_t id)
 
 	ok(w, store_resource_get(w->s, id, &w->a, &v, &w->e));
 	tx = world_begin(w);
-	ok(w, store_resource_tell(&tx, &v, S("it changed"), S("{}"), &w->e));
+	ok(w, store_resource_tell(&tx, &v, 1, S("it changed"), S("{}"), &w->e));
 	world_commit(w, &tx);
 }
 
@@ -89,6 +89,63 @@ static void many_changes_are_one_row_and_one_message_a_minute(void **state)
 	assert_int_equal(2, world_i64(w, "SELECT count(*) FROM inbox WHERE kind = 'watch'"));
 }
 
+static void a_server_has_so_many_and_others_theirs(void **state)
+{
+	struct world *w = *state;
+	struct resource_watch other = one;
+	struct tx tx;
+
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(add(w, "1", arena_fmt(&w->a, "note://%d", i).p, 100), OK);
+	assert_int_equal(add(w, "2", "note://8", 100), E_LIMIT);
+	assert_int_equal(add(w, "1", "note://7", 100), OK);
+	other.server = S("other");
+	tx = world_begin(w);
+	ok(w, store_resource_add(&tx, &other, 100, 8, &w->e));
+	world_commit(w, &tx);
+}
+
+static void what_changed_of_a_server_is_told_of_together_once_a_minute(void **state)
+{
+	struct world *w = *state;
+	struct resource_watch v, *all;
+	int64_t at, now = clock_now_ms();
+	size_t n;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(add(w, "1", arena_fmt(&w->a, "note://%d", i).p, 100), OK);
+	assert_int_equal(add(w, "2", "note://1", 100), OK);
+	assert_int_equal(changed(w, "srv", "note://0"), 1);
+	assert_int_equal(changed(w, "srv", "note://1"), 2);
+	ok(w, store_resource_get(w->s, 1, &w->a, &v, &w->e));
+	struct tx tx = world_begin(w);
+	ok(w, store_resource_when(&tx, &v, &at, &w->e));
+	assert_int_equal(at, 0);
+	ok(w, store_resource_gather(&tx, &v, &w->a, &all, &n, &w->e));
+	assert_int_equal(n, 2);
+	assert_true(str_is(all[0].uri, "note://0") && str_is(all[1].uri, "note://1"));
+	ok(w, store_resource_tell(&tx, all, n, S("both"), S("{}"), &w->e));
+	world_commit(w, &tx);
+	/* Its own row is the caller's to end; that of the other chat stays. */
+	assert_true(str_is(world_text(w, "SELECT group_concat(key) FROM (SELECT key FROM "
+					 "system_rows ORDER BY key)"),
+			   "1,4"));
+	/* The third waits for its minute, and for the message to be read. */
+	ok(w, store_resource_get(w->s, 3, &w->a, &v, &w->e));
+	for (int i = 0; i < 2; i++) {
+		tx = world_begin(w);
+		ok(w, store_resource_when(&tx, &v, &at, &w->e));
+		world_commit(w, &tx);
+		assert_true(at >= now + 60000);
+		world_sql(w, i ? "UPDATE inbox SET state = 'done'"
+			       : "UPDATE resource_watches SET told_at_ms = 1");
+	}
+	tx = world_begin(w);
+	ok(w, store_resource_when(&tx, &v, &at, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(at, 0);
+}
+
 static void what_was_taken_back_is_not_told(void **state)
 {
 	struct world *w = *state;
@@ -102,7 +159,7 @@ static void what_was_taken_back_is_not_told(void **state)
 	world_commit(w, &tx);
 	tx = world_begin(w);
 	assert_int_equal(store_resource_remove(&tx, &one, &w->e), E_NOENT);
-	ok(w, store_resource_tell(&tx, &v, S("it changed"), S("{}"), &w->e));
+	ok(w, store_resource_tell(&tx, &v, 1, S("it changed"), S("{}"), &w->e));
 	world_commit(w, &tx);
 	assert_int_equal(0, world_i64(w, "SELECT count(*) FROM inbox"));
 	assert_int_equal(store_resource_get(w->s, 1, &w->a, &v, &w->e), E_NOENT);
@@ -149,6 +206,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_chats_of_a_resource_are_found_and_no_others),
 		T(many_changes_are_one_row_and_one_message_a_minute),
+		T(a_server_has_so_many_and_others_theirs),
+		T(what_changed_of_a_server_is_told_of_together_once_a_minute),
 		T(what_was_taken_back_is_not_told),
 		T(a_start_asks_for_all_of_them_again),
 		T(a_chat_that_moved_takes_its_subscriptions_along),
