@@ -410,6 +410,8 @@ def test_round_after_round_and_two_questions_at_once(bot, gantry, model, mcp, st
     bot.say("and now both")
     one = bot.wait_text("one\\?")
     bot.wait_text("two\\?")
+    kept = [tuple(r) for r in gantry.sql("select key, request_state <> '' from questions where request_state || key <> '' order by idx")]
+    assert kept == [("x", 1), ("y", 0)]
     bot.press(one, "No")
     bot.board.wait(lambda: not one.buttons, "the first to be over", None, bot.view)
     assert len(model.requests) == 3
@@ -417,6 +419,7 @@ def test_round_after_round_and_two_questions_at_once(bot, gantry, model, mcp, st
     bot.wait_text("^both finished$")
     assert given(model) == [{"x": {"action": "accept", "content": {"a": False}},
                              "y": {"action": "accept", "content": {"b": "words"}}}]
+    assert not gantry.sql("select 1 from questions where request_state || key <> ''")
 
 
 @pytest.mark.parametrize("when", ["kill", "term"])
