@@ -235,6 +235,11 @@ static void long_references_count_by_their_length(void **state)
 		check_text(arena_fmt(&a, "{\"items\":{\"$ref\":\"#/%.*s\"}}", STRF(tail)),
 			   zeros),
 		E_LIMIT);
+	/* Also where memory would do. */
+	assert_int_equal(check_text(arena_fmt(&a, "{\"items\":{\"$ref\":\"#/%.*s\"}}",
+					      STRF(str_sub(tail, 0, 8000))),
+				    repeated(&a, "[", "0", 1500, "]")),
+			 E_LIMIT);
 	str ids = repeated(&a, "[", "{\"$id\":\"x\"}", 200, "]");
 	assert_int_equal(check_text(arena_fmt(&a,
 					      "{\"$id\":\"http://%.*s/\",\"allOf\":%.*s,"
