@@ -154,12 +154,13 @@ def test_a_flooded_live_message_slows_only_its_chat(bot, gantry, model):
     assert bot.seen() == ["one two three"]
 
 
-def test_a_stopped_live_answer_says_so(bot, model):
+def test_a_stopped_live_answer_says_so(bot, gantry, model):
     gate = Gate()
     model.reply("one two three four", gate=gate, gate_at=700)
     bot.run(STREAM_REPLIES="true")
     bot.say("go")
     live = bot.wait_text("one")
+    wait_until(lambda: gantry.sql("select 1 from outbox where live_id <> ''"), "its number in a row")
     bot.say("/stop")
     bot.board.wait(lambda: "stopped" in live.text, "the live message to close", None, bot.view)
     bot.wait_text("(?i)stopping")
