@@ -41,7 +41,7 @@ static str prompt_of(const struct form *f, const struct form_fill *x, str server
 	struct buf b = buf_in(a, TEXT_MAX);
 
 	if (wrong->msg[0])
-		buf_fmt(&b, "%s\n", wrong->msg);
+		buf_fmt(&b, "%.*s\n", STRF(text_visible(a, str_of(wrong->msg), true)));
 	if (first) {
 		buf_fmt(&b, "\nThe tool server %.*s asks:\n", STRF(text_line(a, server, 64)));
 		add_indented(&b, f->message);

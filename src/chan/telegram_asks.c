@@ -293,6 +293,12 @@ static str chosen(const struct question *before, const struct form_said *said, s
 	return b.n > 3 ? buf_str(&b) : S("✅ None");
 }
 
+/* Why not; parts of it may be a server's words. */
+static str shown(const struct err *wrong, struct arena *a)
+{
+	return text_visible(a, str_of(wrong->msg), true);
+}
+
 /* It moved on, or not. */
 static void tell(struct telegram_press *p, const struct question *before,
 		 const struct question *q, const struct err *wrong, struct arena *a)
@@ -300,12 +306,13 @@ static void tell(struct telegram_press *p, const struct question *before,
 	if (q->state == QUESTION_DECLINED || q->state == QUESTION_CANCELLED) {
 		p->decided = p->edit = true;
 		p->verdict = end_words(q->state);
-		p->answer = wrong->msg[0] ? arena_fmt(a, "Cancelled: %s.", wrong->msg)
-					  : arena_dup(a, str_sub(p->verdict, 4, p->verdict.n));
+		p->answer = wrong->msg[0]
+				    ? arena_fmt(a, "Cancelled: %.*s.", STRF(shown(wrong, a)))
+				    : arena_dup(a, str_sub(p->verdict, 4, p->verdict.n));
 		return;
 	}
 	if (wrong->msg[0]) {
-		p->answer = arena_fmt(a, "Not taken: %s.", wrong->msg);
+		p->answer = arena_fmt(a, "Not taken: %.*s.", STRF(shown(wrong, a)));
 		return;
 	}
 	p->edit = true;
@@ -385,10 +392,11 @@ int telegram_asks_reply(struct tx *tx, const struct telegram_event *ev,
 	out->turn = q.turn_id;
 	out->decided = q.state != QUESTION_PENDING;
 	if (wrong.msg[0] && out->decided)
-		out->line = arena_fmt(a, "Cancelled, after too many tries: %s.", wrong.msg);
+		out->line = arena_fmt(a, "Cancelled, after too many tries: %.*s.",
+				      STRF(shown(&wrong, a)));
 	else if (wrong.msg[0])
-		out->line =
-			arena_fmt(a, "Not taken: %s. Try again, or press a button.", wrong.msg);
+		out->line = arena_fmt(a, "Not taken: %.*s. Try again, or press a button.",
+				      STRF(shown(&wrong, a)));
 	return OK;
 }
 

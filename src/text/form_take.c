@@ -80,6 +80,7 @@ static int fits_format(str format, str s, struct err *e)
 /* A pattern that is none, or works too long, is the server's fault: let it judge itself. */
 static int fits_pattern(str pattern, str s, struct err *e)
 {
+	SCOPED(arena_free) struct arena a = { 0 };
 	struct regex *re = NULL;
 
 	if (!pattern.n || pattern.n > 1000 || regex_open(&re, pattern, false, NULL) < 0)
@@ -89,7 +90,7 @@ static int fits_pattern(str pattern, str s, struct err *e)
 	regex_room_free(room);
 	regex_close(re);
 	return found == REGEX_NO ? err_set(e, E_INVAL, "that does not match the pattern %.*s",
-					   STRF(utf_head(pattern, 100)))
+					   STRF(text_line(&a, pattern, 100)))
 				 : OK;
 }
 
