@@ -103,13 +103,24 @@ static bool label(struct buf *b, str s, bool *named)
 	return true;
 }
 
+/* An address in brackets: its scope may be named, by numbers. */
+static bool is_ipv6(str host)
+{
+	if (host.n < 3 || !str_ends(host, S("]")))
+		return false;
+	for (size_t i = 1; i + 1 < host.n; i++)
+		if (!strchr("0123456789abcdefABCDEF:.%", host.p[i]))
+			return false;
+	return true;
+}
+
 static bool host_of(struct link_seen *out, str host, struct arena *a)
 {
 	struct buf b = buf_in(a, 4 * LINK_MAX);
 
-	if (str_starts(host, S("["))) { /* IPv6 */
+	if (str_starts(host, S("["))) {
 		out->host = arena_dup(a, host);
-		return host.n > 2 && str_ends(host, S("]"));
+		return is_ipv6(host);
 	}
 	while (host.n) {
 		str part = str_cut(&host, '.');

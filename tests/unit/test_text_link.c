@@ -53,9 +53,22 @@ static void a_link_is_shown_as_what_is_looked_up(void **state)
 static void what_is_no_link_to_a_host_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"",           "example.org",        "javascript:alert(1)", "file:///etc/passwd",
-		"https://",   "https:///x",         "https://a b/",        "https://a\nb/",
-		"https://\\", "ftp://example.org/", "https://\xff/",       "data:text/html,x",
+		"",
+		"example.org",
+		"javascript:alert(1)",
+		"file:///etc/passwd",
+		"https://",
+		"https:///x",
+		"https://a b/",
+		"https://a\nb/",
+		"https://\\",
+		"ftp://example.org/",
+		"https://\xff/",
+		"data:text/html,x",
+		"https://[]/",
+		"https://[bank.example]/",
+		"https://[\xd0\xb0::1]/",
+		"https://[::1/",
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
