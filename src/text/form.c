@@ -36,9 +36,14 @@ static bool holds_word(struct arena *a, str s)
 	return false;
 }
 
-static bool looks_secret(const struct json *s, str name, struct arena *a)
+/* What is typed only: nobody chooses a secret among options. */
+static bool looks_secret(const struct json *s, enum form_kind kind, str name, str message,
+			 struct arena *a)
 {
-	return str_eq(json_str(s, "format"), S("password")) || holds_word(a, name) ||
+	bool typed = kind == FORM_TEXT || kind == FORM_INTEGER || kind == FORM_NUMBER;
+
+	return (typed && holds_word(a, message)) ||
+	       str_eq(json_str(s, "format"), S("password")) || holds_word(a, name) ||
 	       holds_word(a, utf_head(json_str(s, "title"), 400)) ||
 	       holds_word(a, utf_head(json_str(s, "description"), 2000));
 }
@@ -130,7 +135,7 @@ static bool required(const struct json *list, str name)
 }
 
 static int read_field(struct form_field *f, const struct json *s, const struct json *must,
-		      struct arena *a, struct err *e)
+		      str message, struct arena *a, struct err *e)
 {
 	str title = json_str(s, "title");
 	int rc;
@@ -143,7 +148,7 @@ static int read_field(struct form_field *f, const struct json *s, const struct j
 	f->title = text_line(a, str_trim(title).n ? title : s->key, TITLE_CHARS);
 	f->hint = text_line(a, json_str(s, "description"), HINT_CHARS);
 	f->required = required(must, s->key);
-	f->secret = looks_secret(s, s->key, a);
+	f->secret = looks_secret(s, f->kind, s->key, message, a);
 	read_default(f, a);
 	return OK;
 }
@@ -167,7 +172,7 @@ static int read_fields(struct form *out, const struct json *schema, struct arena
 		return err_set(e, E_LIMIT, "its form has more than %d bytes", FORM_SCHEMA);
 	v = NEWN(a, struct form_field, all->n + 1);
 	for (const struct json *s = all->child; s && rc == OK; s = s->next)
-		rc = read_field(&v[n++], s, json_get(schema, "required"), a, e);
+		rc = read_field(&v[n++], s, json_get(schema, "required"), out->message, a, e);
 	out->fields = v;
 	out->n = n;
 	return rc;

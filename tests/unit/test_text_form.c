@@ -38,6 +38,7 @@ static const struct {
 	{ "{\"type\":\"string\",\"maxLength\":3}", "four", "!at most 3" },
 	{ "{\"type\":\"string\",\"pattern\":\"^[a-z]+$\"}", "abc", "\"abc\"" },
 	{ "{\"type\":\"string\",\"pattern\":\"^[a-z]+$\"}", "aBc", "!pattern" },
+	{ "{\"type\":\"string\",\"pattern\":\"^\\u001b$\"}", "x", "!the pattern ^\\x1b$" },
 	{ "{\"type\":\"string\",\"pattern\":\"(\"}", "anything", "\"anything\"" },
 	{ "{\"type\":\"string\",\"format\":\"email\"}", "a@b.example", "\"a@b.example\"" },
 	{ "{\"type\":\"string\",\"format\":\"email\"}", "a@b@c.example", "!e-mail" },
@@ -286,6 +287,20 @@ static void what_is_shown_names_everything_one_has_to_know(void **state)
 	(void)state;
 }
 
+static void a_message_that_asks_for_a_secret_warns_at_what_is_typed(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct form f = { 0 };
+	str text =
+		S("{\"message\":\"Your password, please\",\"requestedSchema\":"
+		  "{\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"integer\"},"
+		  "\"c\":{\"type\":\"boolean\"}}}}");
+
+	assert_int_equal(read_text(&a, text, &f, NULL), OK);
+	assert_true(f.fields[0].secret && f.fields[1].secret && !f.fields[2].secret);
+	(void)state;
+}
+
 static void a_default_that_does_not_fit_is_none(void **state)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -334,6 +349,7 @@ int main(void)
 		cmocka_unit_test(what_is_too_much_is_refused),
 		cmocka_unit_test(a_long_message_is_cut_and_made_visible),
 		cmocka_unit_test(what_is_shown_names_everything_one_has_to_know),
+		cmocka_unit_test(a_message_that_asks_for_a_secret_warns_at_what_is_typed),
 		cmocka_unit_test(a_default_that_does_not_fit_is_none),
 		cmocka_unit_test(a_link_is_kept_and_shown_with_its_host),
 	};
