@@ -330,8 +330,7 @@ int telegram_asks_decide(struct tx *tx, const struct telegram_event *ev,
 	struct err wrong = { 0 };
 	str by = arena_fmt(a, "%lld", (long long)ev->from);
 	str here = arena_fmt(a, "%lld", (long long)ev->message_id);
-	int rc =
-		store_question_find(tx, &(struct question_find){ .id = p->question }, a, &q, e);
+	int rc = store_question_find(tx, p->question, a, &q, e);
 
 	if (rc == E_NOENT || (rc == OK && q.field != p->field)) {
 		/* The buttons of an old message go. */
@@ -361,6 +360,39 @@ static bool takes_text(const struct question *q, bool direct, struct arena *a)
 	return direct || asks_form(q, a, &f, &x, NULL) < 0 || x.field < f.n;
 }
 
+/* Had he seen the question when he wrote?  What is asked once more after a restart had been. */
+static bool seen_before(const struct question *q, int64_t message_id)
+{
+	int64_t at;
+
+	return str_i64(q->message_id, &at) && (q->posts > 1 || message_id > at);
+}
+
+/* Which question a message answers: the one that it replies to, or the only one that is open.
+ * q->id "": none; *many: it cannot be known which. */
+static int find_asked(struct tx *tx, const struct telegram_event *ev,
+		      const struct question_find *by, struct arena *a, struct question *q,
+		      bool *many, struct err *e)
+{
+	bool direct = by->message.n > 0;
+	struct question *v;
+	size_t n;
+	int rc = store_question_asking(tx, by, a, &v, &n, e);
+
+	*q = (struct question){ 0 };
+	for (size_t i = 0; rc == OK && i < n; i++) {
+		if (!direct && !seen_before(&v[i], ev->message_id))
+			continue;
+		if (!takes_text(&v[i], direct, a))
+			continue;
+		*many = q->id.n > 0;
+		if (*many)
+			break;
+		*q = v[i];
+	}
+	return rc;
+}
+
 int telegram_asks_reply(struct tx *tx, const struct telegram_event *ev,
 			const struct telegram_said *m, struct arena *a,
 			struct telegram_taken *out, struct err *e)
@@ -375,19 +407,20 @@ int telegram_asks_reply(struct tx *tx, const struct telegram_event *ev,
 	};
 	struct err wrong = { 0 };
 	struct question q;
-	bool seen = false;
+	bool seen = false, many = false;
 	int rc;
 
 	*out = (struct telegram_taken){ 0 };
 	if (!m->text.n || (!direct && !private))
 		return OK;
-	rc = store_question_find(tx, &by, a, &q, e);
-	if (rc < 0 || !takes_text(&q, direct, a))
-		return rc == E_NOENT ? OK : rc;
-	if ((rc = store_inbox_seen(tx, CHANNEL, m->dedupe, &seen, e)) < 0)
+	if ((rc = find_asked(tx, ev, &by, a, &q, &many, e)) < 0 || !q.id.n ||
+	    (rc = store_inbox_seen(tx, CHANNEL, m->dedupe, &seen, e)) < 0)
 		return rc;
 	out->taken = true;
-	if (seen || (rc = asks_step(tx, &q, &said, m->sender, a, &wrong, e)) < 0)
+	if (many && !seen)
+		out->line = S("Not taken: more than one question is open here. Reply to the "
+			      "message of the one that you mean.");
+	if (seen || many || (rc = asks_step(tx, &q, &said, m->sender, a, &wrong, e)) < 0)
 		return rc;
 	out->turn = q.turn_id;
 	out->decided = q.state != QUESTION_PENDING;

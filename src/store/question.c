@@ -232,24 +232,26 @@ int store_question_of_call(struct store *s, str turn_id, str call_id, struct are
 			     DB_ARGS(db_text(turn_id), db_text(call_id)), a, e);
 }
 
-int store_question_find(struct tx *tx, const struct question_find *by, struct arena *a,
-			struct question *out, struct err *e)
+int store_question_find(struct tx *tx, str id, struct arena *a, struct question *out,
+			struct err *e)
 {
-	int64_t now = clock_now_ms();
-
-	if (by->id.n)
-		return one(out, tx_db(tx),
-			   "SELECT " COLUMNS " FROM questions q WHERE q.id = ?1 "
-			   "AND q.state = 'pending' AND q.expires_at_ms > ?2 AND " LIVE,
-			   DB_ARGS(db_text(by->id), db_i64(now)), a, e);
 	return one(out, tx_db(tx),
-		   "SELECT " COLUMNS " FROM questions q WHERE q.channel = ?1 "
-		   "AND q.address = ?2 AND q.state = 'pending' AND q.requester = ?3 "
-		   "AND (?4 = '' OR q.message_id = ?4) AND q.expires_at_ms > ?5 AND " LIVE
-		   " ORDER BY q.created_at_ms, q.idx, q.id LIMIT 1",
-		   DB_ARGS(db_text(by->channel), db_text(by->address), db_text(by->requester),
-			   db_text(by->message), db_i64(now)),
-		   a, e);
+		   "SELECT " COLUMNS " FROM questions q WHERE q.id = ?1 "
+		   "AND q.state = 'pending' AND q.expires_at_ms > ?2 AND " LIVE,
+		   DB_ARGS(db_text(id), db_i64(clock_now_ms())), a, e);
+}
+
+int store_question_asking(struct tx *tx, const struct question_find *by, struct arena *a,
+			  struct question **out, size_t *n, struct err *e)
+{
+	return list(out, n, tx_db(tx),
+		    "SELECT " COLUMNS " FROM questions q WHERE q.channel = ?1 "
+		    "AND q.address = ?2 AND q.state = 'pending' AND q.requester = ?3 "
+		    "AND (?4 = '' OR q.message_id = ?4) AND q.expires_at_ms > ?5 AND " LIVE
+		    " ORDER BY q.created_at_ms, q.idx, q.id",
+		    DB_ARGS(db_text(by->channel), db_text(by->address), db_text(by->requester),
+			    db_text(by->message), db_i64(clock_now_ms())),
+		    a, e);
 }
 
 /* A parked turn goes on once a whole round of a call is answered. */

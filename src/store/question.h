@@ -67,15 +67,17 @@ int store_question_state(struct store *s, str id, enum question_state *state,
 int store_question_of_call(struct store *s, str turn_id, str call_id, struct arena *a,
 			   struct question **out, size_t *n, struct err *e) MUSTUSE;
 
-/* One that can be answered now: pending, in time, its turn live.  By its id; or with id "" by
- * who wrote where: the oldest that asks him there, or the one that message asks ("" any).
- * E_NOENT. */
+/* One that can be answered now: pending, in time, its turn live.  E_NOENT. */
+int store_question_find(struct tx *tx, str id, struct arena *a, struct question *out,
+			struct err *e) MUSTUSE;
+
+/* Those of them that ask whoever wrote where, oldest first; or the one that message asks ("" any).
+ * None: *n is 0. */
 struct question_find {
-	str id;
 	str channel, address, requester, message;
 };
-int store_question_find(struct tx *tx, const struct question_find *by, struct arena *a,
-			struct question *out, struct err *e) MUSTUSE;
+int store_question_asking(struct tx *tx, const struct question_find *by, struct arena *a,
+			  struct question **out, size_t *n, struct err *e) MUSTUSE;
 
 /* It moved on: of q its state, field, tries, picks, answers, result and decided_by are kept.
  * When it is over, and all of its round, a parked turn is ready; when another field is asked,

@@ -69,7 +69,7 @@ def test_a_reply_is_the_answer_and_queues_behind_nothing(bot, gantry, model, ask
     assert len(model.requests) == 2
 
 
-def test_field_after_field_with_buttons_for_what_can_be_chosen(bot, model, asking):
+def test_field_after_field_with_buttons_for_what_can_be_chosen(bot, gantry, model, asking):
     asked = asking(form(
         required=["size", "many"],
         size={"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
@@ -92,7 +92,7 @@ def test_field_after_field_with_buttons_for_what_can_be_chosen(bot, model, askin
     bot.press(many, "Done")
     note = bot.wait_text("note \\(4 of 5, optional\\)")
     bot.press(note, "Skip")
-    bot.wait_text("age \\(5 of 5")
+    noted(gantry, bot.wait_text("age \\(5 of 5"))
     bot.say("two hundred")
     bot.wait_text("Not taken: that is no whole number")
     bot.say("42")
@@ -138,6 +138,26 @@ def test_a_stranger_and_another_member_answer_nothing(bot, gantry, model, asking
     bot.say("yes", group, user=other, reply_to=asked)
     bot.wait_text("^finished$", group)
     assert given(model) == {"action": "accept", "content": {"ok": True}}
+
+
+def test_what_was_written_before_the_question_was_seen_answers_nothing(bot, gantry, model, mcp):
+    mcp.add("srv", tools=["ask"])
+    bot.configure()
+    model.reply(calls=[call("srv__ask", params=form(required=["a"], a={"type": "string"}))])
+    model.reply("finished")
+    model.reply("an ordinary answer")
+    bot.fail("sendMessage", flood=2)
+    bot.run()
+    bot.say("go on")
+    wait_files(gantry.data, lambda: gantry.sql("select 1 from questions where message_id = ''"), "a question")
+    bot.say("by the way")
+    noted(gantry, bot.wait_text("The tool server srv asks"))
+    assert [r["state"] for r in gantry.sql("select state from questions")] == ["pending"]
+    assert gantry.sql("select count(*) n from inbox")[0]["n"] == 2
+    bot.say("words")
+    bot.wait_text("^finished$")
+    bot.wait_text("^an ordinary answer$")
+    assert '"words"' in gantry.sql("select result from questions")[0]["result"]
 
 
 def test_old_and_forged_buttons_do_nothing(bot, gantry, model, asking):
@@ -409,7 +429,8 @@ def test_round_after_round_and_two_questions_at_once(bot, gantry, model, mcp, st
     model.reply("both finished")
     bot.say("and now both")
     one = bot.wait_text("one\\?")
-    bot.wait_text("two\\?")
+    two = bot.wait_text("two\\?")
+    noted(gantry, two)
     kept = [tuple(r) for r in gantry.sql("select key, request_state <> '' from questions where request_state || key <> '' order by idx")]
     assert kept == [("x", 1), ("y", 0)]
     bot.press(one, "No")
@@ -420,6 +441,22 @@ def test_round_after_round_and_two_questions_at_once(bot, gantry, model, mcp, st
     assert given(model) == [{"x": {"action": "accept", "content": {"a": False}},
                              "y": {"action": "accept", "content": {"b": "words"}}}]
     assert not gantry.sql("select 1 from questions where request_state || key <> ''")
+
+
+def test_of_two_open_questions_a_message_answers_the_one_that_it_replies_to(bot, gantry, model, mcp, stateless):
+    field = {"a": {"type": "string"}}
+    stateless("both", first=form("one?", ["a"], **field), second=form("two?", ["a"], **field))
+    one, two = bot.wait_text("one\\?"), bot.wait_text("two\\?")
+    noted(gantry, one)
+    noted(gantry, two)
+    bot.say("for whom?")
+    bot.wait_text("^Not taken: more than one question is open here")
+    bot.say("second", reply_to=two)
+    bot.board.wait(lambda: not two.buttons, "the second to be over", None, bot.view)
+    bot.say("first")
+    bot.wait_text("^finished$")
+    assert given(model) == [{"x": {"action": "accept", "content": {"a": "first"}},
+                             "y": {"action": "accept", "content": {"a": "second"}}}]
 
 
 @pytest.mark.parametrize("when", ["kill", "term"])
