@@ -52,7 +52,8 @@ struct serve_call {
 	struct serve_batch *batch;
 	bool waits; /* its host has an answer already, and will call again with .key */
 	bool silent; /* nobody waits for an answer */
-	char key[ID_LEN + 1];
+	char key[ID_LEN + 1]; /* of the question that was put last */
+	int64_t put; /* its number */
 	int64_t question; /* of ours that is out, 0 none */
 	int64_t told, told_ms, over_ms;
 	/* Under serve.lock. */
@@ -65,6 +66,7 @@ struct serve_call {
 	char lines[SERVE_LINES][SERVE_LINE];
 	size_t lines_n;
 	struct mcp_serve_form asking; /* to be put to a person; the asker's memory */
+	int64_t asked; /* how many in all; the number of .asking */
 	bool answered, yes;
 	enum mcp_serve_reply replied;
 	char reply[SERVE_REPLY];

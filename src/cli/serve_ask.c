@@ -170,10 +170,17 @@ static int begin_claim(struct worker *w, struct err *e)
 	return rc;
 }
 
+static void worker_done(struct worker *w)
+{
+	serve_person_done(&w->person);
+}
+
 static int run_turn(struct serve_call *k, struct err *e)
 {
 	struct serve *s = k->s;
+	SCOPED(worker_done)
 	struct worker w = {
+		.person = { .turn = { .fd = -1 } },
 		.channel = { .name = SERVE_CHANNEL,
 			     .render = chan_render_whole,
 			     .send = send_piece,
@@ -185,8 +192,8 @@ static int run_turn(struct serve_call *k, struct err *e)
 				.approver = &w.person.base };
 	int rc, ended, missing = 0;
 
-	serve_person_init(&w.person, NULL, &k->bell);
-	if ((rc = begin_claim(&w, e)) < 0)
+	if ((rc = serve_person_init(&w.person, NULL, &k->bell, e)) < 0 ||
+	    (rc = begin_claim(&w, e)) < 0)
 		return rc;
 	if ((rc = insert(k, e)) < 0) {
 		end_claim(&w);

@@ -215,12 +215,15 @@ static void through_gate(struct serve_call *k, const char *name, str args, str c
 	struct tool_ctx ctx = {
 		.channel = channel, .address = address, .requester = S("mcp"), .own_only = true
 	};
-	struct serve_person person;
+	SCOPED(serve_person_done) struct serve_person person = { .turn = { .fd = -1 } };
 	struct toolset set;
 	struct err e = { 0 };
 
 	id_new(c.id);
-	serve_person_init(&person, k, &k->bell);
+	if (serve_person_init(&person, k, &k->bell, &e) < 0) {
+		fail(k, arena_fmt(&k->a, "error: %s", e.msg));
+		return;
+	}
 	tools_snapshot(g->tools, &k->a, &set);
 	const struct tool_spec *spec = tools_admit(g->tools, &set, &c, &k->a);
 	if (spec && c.state == CALL_PLANNED &&

@@ -47,6 +47,7 @@ struct serve_seen {
 	char lines[SERVE_LINES][SERVE_LINE];
 	size_t lines_n;
 	struct mcp_serve_form asking; /* in the arena; message "" nothing */
+	int64_t number; /* of it */
 	bool over, answered;
 	bool again; /* it was cancelled before its turn could be ended */
 	char turn[ID_LEN + 1];
@@ -91,7 +92,8 @@ bool serve_shared_ask(struct serve_call *k, const struct mcp_serve_form *form,
 		      const struct bell *asker);
 bool serve_shared_asked(struct serve_call *k, bool enough, struct arena *a,
 			struct serve_answer *out);
-void serve_shared_answer(struct serve_call *k, const struct json *result);
+/* The answer to the question of that number; to an earlier one it is none. */
+void serve_shared_answer(struct serve_call *k, int64_t number, const struct json *result);
 
 /* --- serve_calls.c: what a call does, in its thread -------------------------------------------- */
 
@@ -110,13 +112,17 @@ void serve_ask(struct serve_call *k);
 
 /* --- serve_person.c: asking the person behind the host ---------------------------------------- */
 
-/* Asks for the call it belongs to, which may change while nobody asks. */
+/* Asks for the call it belongs to, which may change while nobody asks.  Of the tools of one turn,
+ * which may all want to ask, one does at a time. */
 struct serve_person {
 	struct approver base;
+	struct permit turn;
 	struct serve_call *k; /* NULL: nobody can be asked */
 	const struct bell *bell; /* of the thread that asks */
 };
 
-void serve_person_init(struct serve_person *p, struct serve_call *k, const struct bell *bell);
+int serve_person_init(struct serve_person *p, struct serve_call *k, const struct bell *bell,
+		      struct err *e) MUSTUSE;
+void serve_person_done(struct serve_person *p);
 
 #endif

@@ -24,24 +24,38 @@ static str question(struct arena *a, const struct approval_ask *ask)
 	return buf_str(&b);
 }
 
+/* Until it is answered, or that does not matter any more. */
+static int wait_answer(struct serve_person *p, int64_t timeout_ms, struct arena *a,
+		       struct serve_answer *out, const struct cancel *c, struct err *e)
+{
+	int64_t until = timeout_ms > 0 ? clock_mono_ms() + timeout_ms : 0;
+	int rc = OK;
+
+	while (!serve_shared_asked(p->k, rc < 0, a, out) && !out->lost && rc == OK) {
+		rc = wait_fd(p->bell->fd, POLLIN, until, c, e);
+		bell_hear(p->bell);
+	}
+	return rc;
+}
+
 /* Put it, and wait for what comes of it. */
 static int put(struct serve_person *p, const struct mcp_serve_form *form, int64_t timeout_ms,
 	       struct arena *a, struct serve_answer *out, const struct cancel *c, struct err *e)
 {
-	int64_t until = timeout_ms > 0 ? clock_mono_ms() + timeout_ms : 0;
-	int rc = OK;
+	int rc;
 
 	if (!p->k || !p->k->elicits)
 		return err_set(e, E_DENIED,
 			       "the host that asked cannot put questions to a person "
 			       "(it offers no elicitation)");
 	*out = (struct serve_answer){ 0 };
-	if (!serve_shared_ask(p->k, form, p->bell))
-		return err_set(e, E_DENIED, "the host that asked is gone");
-	while (!serve_shared_asked(p->k, rc < 0, a, out) && !out->lost && rc == OK) {
-		rc = wait_fd(p->bell->fd, POLLIN, until, c, e);
-		bell_hear(p->bell);
-	}
+	if ((rc = permit_take(&p->turn, c, e)) < 0)
+		return rc;
+	if (serve_shared_ask(p->k, form, p->bell))
+		rc = wait_answer(p, timeout_ms, a, out, c, e);
+	else
+		out->lost = true;
+	permit_give(&p->turn);
 	if (rc == OK && out->lost)
 		rc = err_set(e, E_DENIED, "the host that asked is gone");
 	return rc;
@@ -78,11 +92,19 @@ static int on_line(struct approver *self, const struct line_ask *ask, struct are
 	return OK;
 }
 
-void serve_person_init(struct serve_person *p, struct serve_call *k, const struct bell *bell)
+int serve_person_init(struct serve_person *p, struct serve_call *k, const struct bell *bell,
+		      struct err *e)
 {
 	*p = (struct serve_person){
 		.base = { .ask = on_ask, .line = on_line, .decider = "mcp" },
+		.turn = { .fd = -1 },
 		.k = k,
-		.bell = bell
+		.bell = bell,
 	};
+	return permit_init(&p->turn, e);
+}
+
+void serve_person_done(struct serve_person *p)
+{
+	permit_done(&p->turn);
 }

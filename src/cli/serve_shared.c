@@ -184,6 +184,7 @@ void serve_shared_see(struct serve_call *k, struct arena *a, struct serve_seen *
 	k->lines_n = 0;
 	v->asking = k->asking;
 	v->asking.message = arena_dup(a, k->asking.message);
+	v->number = k->asked;
 	v->over = k->over;
 	v->answered = k->answered;
 	v->again = k->canceled && k->turn[0] && !k->turn_over && !k->over;
@@ -202,6 +203,7 @@ bool serve_shared_ask(struct serve_call *k, const struct mcp_serve_form *form,
 	bool heard = !s->deaf && !k->canceled;
 	if (heard) {
 		k->asking = *form;
+		k->asked++;
 		k->asker = asker;
 		k->answered = k->yes = false;
 	}
@@ -233,12 +235,12 @@ bool serve_shared_asked(struct serve_call *k, bool enough, struct arena *a,
 	return answered;
 }
 
-void serve_shared_answer(struct serve_call *k, const struct json *result)
+void serve_shared_answer(struct serve_call *k, int64_t number, const struct json *result)
 {
 	str text;
 
 	lock(k->s);
-	if (k->asking.message.n) {
+	if (k->asking.message.n && k->asked == number && !k->answered) {
 		k->answered = true;
 		k->yes = mcp_serve_yes(result);
 		k->replied = mcp_serve_reply(result, &text);

@@ -165,7 +165,7 @@ void serve_table_resume(struct serve *s, const struct mcp_serve_event *ev)
 	k->to.id = arena_dup(&k->wire, ev->to.id);
 	k->token_json = arena_dup(&k->wire, ev->token);
 	if (mcp_serve_answer(ev->answers))
-		serve_shared_answer(k, mcp_serve_answer(ev->answers));
+		serve_shared_answer(k, k->put, mcp_serve_answer(ev->answers));
 	bell_ring(&s->bell); /* without an answer it is asked again */
 }
 
@@ -187,7 +187,7 @@ void serve_table_answer(struct serve *s, const struct mcp_serve_event *ev)
 		if (!k->serial || k->question != ev->question)
 			continue;
 		k->question = 0;
-		serve_shared_answer(k, ev->result);
+		serve_shared_answer(k, k->put, ev->result);
 	}
 }
 
@@ -217,24 +217,27 @@ static void tell_progress(struct serve_call *k, const struct serve_seen *v, int6
 	}
 }
 
+/* The one that stands in the call's place.  Another than was put has another id and key, so that
+ * no answer is taken for that to another question. */
 static void put_question(struct serve_call *k, const struct serve_seen *v)
 {
 	struct serve *s = k->s;
 
-	if (k->question && !v->asking.message.n) {
+	if (k->question && (!v->asking.message.n || v->number != k->put)) {
 		mcp_serve_unask(k->question, &s->out_buf);
 		k->question = 0;
 	}
 	if (!v->asking.message.n || v->answered || k->question || k->waits || k->silent)
 		return;
+	if (!k->key[0] || v->number != k->put)
+		id_new(k->key);
+	k->put = v->number;
 	if (!mcp_serve_stateless(k->to.revision)) {
 		k->question = ++s->questions;
 		mcp_serve_ask(k->question, &v->asking, &s->out_buf);
 		return;
 	}
 	k->waits = true;
-	if (!k->key[0])
-		id_new(k->key);
 	mcp_serve_ask_back(&k->to, str_of(k->key), &v->asking, &s->out_buf);
 }
 

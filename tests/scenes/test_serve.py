@@ -327,6 +327,64 @@ def test_a_stateless_host_that_asks_something_else_has_given_the_question_up(gan
     assert turns(gantry) == ["canceled", "done"] and not mcp.calls()
 
 
+def two_that_ask(model, mcp):
+    """The next ask makes two calls at once, of two servers that each ask something."""
+    for name in ("one", "two"):
+        mcp.add(name, tools=["ask"])
+    model.reply(calls=[call(name + "__ask", params={"message": "for %s?" % name, "requestedSchema": {
+        "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}}) for name in ("one", "two")])
+    model.reply("over")
+
+
+def whose(question):
+    return "one" if "for one?" in question["params"]["message"] else "two"
+
+
+def reply_of(name):
+    return {"action": "accept", "content": {"reply": "of " + name}}
+
+
+@pytest.mark.parametrize("revision", ("2025-11-25", STATELESS))
+def test_two_calls_of_a_turn_that_ask_are_asked_one_after_the_other(model, mcp, serve, revision):
+    two_that_ask(model, mcp)
+    host = serve(revision)
+    n, states = host.call("ask", {"text": "go"}), []
+    for i in range(2):
+        if revision == STATELESS:
+            r = host.result(n)
+            (key, asked), = r["inputRequests"].items()
+            states.append(r["requestState"])
+            n = host.call("ask", {"text": "go"}, requestState=r["requestState"], inputResponses={key: reply_of(whose(asked))})
+        else:
+            asked = host.question(i)
+            host.reply(asked, reply_of(whose(asked)))
+    assert text_of(host.result(n)) == "over"
+    assert [json.loads(x)["content"]["a"] for x in model.last.results] == ["of one", "of two"]
+    assert len(set(states)) == len(states)
+    host.close()
+
+
+def test_an_answer_that_comes_late_is_none_to_the_next_question(gantry, model, mcp, serve):
+    two_that_ask(model, mcp)
+    gantry.set(GANTRY_MCP_QUESTION_TIMEOUT="2s")
+    host = serve(STATELESS)
+    r = host.result(host.call("ask", {"text": "go"}))
+    (key, asked), = r["inputRequests"].items()
+    first = whose(asked)
+    late = {key: reply_of(first)}
+    mcp.wait(lambda: '\\"cancel\\"' in mcp.logs[first].read_text(), "the first to be over")
+    r2 = host.result(host.call("ask", {"text": "go"}, requestState=r["requestState"], inputResponses=late))
+    other = whose(r2["inputRequests"][key])
+    assert other != first and r2["requestState"] != r["requestState"]
+    stale = host.result(host.call("ask", {"text": "go"}, requestState=r["requestState"], inputResponses=late))
+    assert "not known any more" in text_of(stale)
+    n = host.call("ask", {"text": "go"}, requestState=r2["requestState"], inputResponses={key: reply_of(other)})
+    assert text_of(host.result(n)) == "over"
+    given = {name: json.loads(x) for name, x in zip(("one", "two"), model.last.results)}
+    assert given[first]["action"] == "cancel" and given[other]["content"] == {"a": "of " + other}
+    host.close()
+
+
 # Memory and schedules ------------------------------------------------------------------------
 
 
