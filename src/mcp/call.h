@@ -42,6 +42,9 @@ struct mcp_call {
 	 * that can be said of one call (stateless era). */
 	int (*on_question)(void *arg, const struct mcp_question *q, struct arena *a,
 			   struct mcp_answer *out, const struct cancel *c, struct err *e);
+	/* Who is asked by it, as any word: where it cannot be known which call a server asks of,
+	 * and those that are open have more than one, it is refused. */
+	str origin;
 	void *arg;
 	/* Stateless era, of a repeated call: the state that it came back with, and the object
 	 * {key: result} of answers, JSON text.  "" the first time. */

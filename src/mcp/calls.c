@@ -324,6 +324,8 @@ static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct ask
 	mcp_slots_lock(c);
 	f->answers = ask->call && ask->call->on_question;
 	rc = enter(c, f, &s, e);
+	if (rc == OK && ask->call)
+		s->origin = ask->call->origin;
 	queued = rc == OK && s->state == QUEUED;
 	ring = queued && !c->carrier;
 	mcp_slots_unlock(c);

@@ -95,8 +95,9 @@ void mcp_calls_answer(struct mcp_calls *c, const struct mcp_event *ev, struct ar
 void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev);
 
 /* The server asks something of whoever made the call it is about, which is ev->id, or where that
- * is not known (0) the last one that was written and answers questions: taken to be answered in that thread, then line's arena
- * is taken over.  False, with *why, where it cannot be: the server is to be refused. */
+ * is not known (0) the last one that was written and answers questions, if all such have one
+ * origin: taken to be answered in that thread, then line's arena is taken over.  False, with *why,
+ * where it cannot be: the server is to be refused. */
 bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line,
 			const char **why);
 /* It takes the question with that id back. */

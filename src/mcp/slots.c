@@ -334,18 +334,35 @@ void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev)
 	mcp_slots_unlock(c);
 }
 
+/* Whose caller is to answer: that of call id, or where that is not known (0) of the newest, if all
+ * that may be meant ask the same. */
+static struct mcp_slot *find_asked(struct mcp_calls *c, int64_t id, const char **why)
+{
+	struct mcp_slot *s = NULL;
+
+	*why = "no call is open that could be asked";
+	for (size_t i = 0; i < MCP_SLOTS_MAX; i++) {
+		struct mcp_slot *o = &c->slots[i];
+		if (o->state != WRITTEN || !o->answers || (id && o->id != id))
+			continue;
+		if (s && !str_eq(s->origin, o->origin)) {
+			*why = "it cannot be known which of the open calls asks";
+			return NULL;
+		}
+		if (!s || o->id > s->id)
+			s = o;
+	}
+	return s;
+}
+
 bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line,
 			const char **why)
 {
-	struct mcp_slot *s = NULL;
 	struct mcp_asked *q, **tail;
+	struct mcp_slot *s;
 
-	*why = "no call is open that could be asked";
 	mcp_slots_lock(c);
-	for (size_t i = 0; i < MCP_SLOTS_MAX; i++)
-		if (c->slots[i].state == WRITTEN && c->slots[i].answers &&
-		    (ev->id ? c->slots[i].id == ev->id : !s || c->slots[i].id > s->id))
-			s = &c->slots[i];
+	s = find_asked(c, ev->id, why);
 	if (s && s->asked_n == MCP_QUESTIONS_MAX) {
 		*why = "too many questions at a time";
 		s = NULL;

@@ -40,6 +40,7 @@ struct mcp_slot {
 	struct bell bell;
 	bool has_bell, answers, has_progress;
 	int64_t carry_n; /* since when it is carried, as below */
+	str origin; /* the caller's, while it waits */
 	struct mcp_asked *asked; /* wait for the caller */
 	size_t asked_n, asked_in_all;
 	const struct json *asking; /* the id of what the caller is answering */

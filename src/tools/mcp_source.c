@@ -165,6 +165,7 @@ static int call(const struct tool_source *self, const struct tool_spec *spec, st
 		.args = args,
 		.progress = ctx && ctx->on_progress ? &progress : NULL,
 		.on_question = ctx && ctx->on_question ? on_question : NULL,
+		.origin = ctx ? ctx->turn_id : S(""),
 		.arg = &relay,
 		.state = ctx ? ctx->state : S(""),
 		.answers = ctx ? ctx->answers : S(""),

@@ -31,6 +31,7 @@ struct rig {
 	struct mcp_result result;
 	struct err e;
 	int rc;
+	int64_t about; /* which call its questions say they are of */
 	/* Of the questions: rung when one is being answered, heard to go on. */
 	struct bell asked, go;
 	int (*on_question)(void *arg, const struct mcp_question *q, struct arena *a,
@@ -63,6 +64,7 @@ static void *caller(void *arg)
 	const struct mcp_limit limit = { r->timeout_ms, r->max_ms ? r->max_ms : r->timeout_ms };
 
 	mc.on_question = r->on_question;
+	mc.origin = S("turn 1");
 	mc.arg = r;
 	r->rc = mcp_calls_do(r->calls, &mc, &limit, &r->a, &r->result, &r->cancel, &r->e);
 	return NULL;
@@ -430,6 +432,7 @@ static bool ask(struct rig *r, const char *id, const char **why)
 			  arena_fmt(&line, "{\"id\":%s,\"params\":{\"message\":%s}}", id, id),
 			  NULL),
 		OK);
+	ev.id = r->about;
 	ev.request = json_get(v, "id");
 	ev.params = json_get(v, "params");
 	taken = mcp_calls_question(r->calls, &ev, &line, why);
@@ -644,6 +647,55 @@ static void questions_go_to_the_last_call_that_answers_any_and_are_bounded(void 
 	assert_int_equal(r.rc, OK);
 }
 
+struct other {
+	struct rig *r;
+	struct thread thread;
+	str origin;
+};
+
+static void *other_caller(void *arg)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct other *o = arg;
+	struct mcp_call mc = {
+		.tool = S("t"), .on_question = on_question, .origin = o->origin, .arg = o->r
+	};
+	struct mcp_result result;
+
+	assert_int_equal(mcp_calls_do(o->r->calls, &mc, &(struct mcp_limit){ TEST_MS, TEST_MS },
+				      &a, &result, NULL, NULL),
+			 OK);
+	return NULL;
+}
+
+static void what_may_be_asked_of_one_or_of_another_is_asked_of_nobody(void **state)
+{
+	for (int same = 0; same < 2; same++) {
+		SCOPED(rig_done) struct rig r;
+		struct other o = { .r = &r, .origin = same ? S("turn 1") : S("turn 2") };
+		struct mcp_frame *f;
+		const char *why;
+
+		begin_asked(&r);
+		assert_int_equal(thread_start(&o.thread, "other", other_caller, &o, NULL), OK);
+		wait_bell(mcp_calls_bell(r.calls));
+		f = mcp_calls_next(r.calls);
+		mcp_calls_wrote(r.calls, f->id);
+		mcp_frame_free(f);
+		assert_int_equal(ask(&r, "\"a\"", &why), same);
+		if (!same)
+			assert_string_equal(why,
+					    "it cannot be known which of the open calls asks");
+		r.about = 1;
+		assert_true(ask(&r, "\"b\"", &why));
+		answer(&r, 1, "{}");
+		answer(&r, 2, "{}");
+		thread_join(&r.thread);
+		thread_join(&o.thread);
+		assert_int_equal(r.rc, OK);
+	}
+}
+
 static void a_call_is_not_asked_for_ever(void **state)
 {
 	SCOPED(rig_done) struct rig r;
@@ -838,6 +890,7 @@ int main(void)
 		cmocka_unit_test(a_question_ends_with_its_call),
 		cmocka_unit_test(a_caller_that_leaves_refuses_what_it_was_asked),
 		cmocka_unit_test(progress_keeps_a_call_alive_up_to_a_limit),
+		cmocka_unit_test(what_may_be_asked_of_one_or_of_another_is_asked_of_nobody),
 		cmocka_unit_test(a_call_is_not_asked_for_ever),
 		cmocka_unit_test(
 			questions_go_to_the_last_call_that_answers_any_and_are_bounded),
