@@ -12,7 +12,12 @@
 
 #define ASK_MS 15000
 #define LIST_MS 2000 /* for people, beside all turns */
+#define LIST_ALL_MS 3000 /* of all servers */
+#define LIST_BYTES (4u << 20) /* of what they say */
 #define PAGES_MAX 10
+#define WHY_CHARS 500
+/* What the model reads later of an answer that was made up without it. */
+#define NOT_FILLED "[The prompt was not filled in; why was shown to the user.]"
 /* Stands in a message that was filled in, so that it is not again. */
 #define FILLED "\n\n[filled in by tool server "
 
@@ -22,6 +27,7 @@ struct asking {
 	struct mcp_host *host;
 	struct arena *a;
 	int64_t timeout_ms;
+	size_t most; /* bytes in a: then no other page is asked for; 0 no limit */
 	const struct cancel *c;
 };
 
@@ -34,6 +40,11 @@ static int ask(const struct asking *q, str server, const char *method, str param
 					     .timeout_ms = q->timeout_ms };
 
 	return mcp_host_request(q->host, &request, q->a, result, q->c, e);
+}
+
+static bool enough(const struct asking *q)
+{
+	return q->most && q->a->used > q->most;
 }
 
 /* Each prompt of a server, until fn returns false. */
@@ -58,7 +69,7 @@ static int each_prompt(const struct asking *q, str server,
 			if (!fn(arg, p))
 				return OK;
 		cursor = json_str(result, "nextCursor");
-		if (!cursor.n || params.full)
+		if (!cursor.n || params.full || enough(q))
 			return OK;
 	}
 	return OK;
@@ -68,6 +79,7 @@ struct search {
 	str name;
 	const struct json *found;
 	struct buf names;
+	struct arena *a;
 };
 
 static bool look_at(void *arg, const struct json *p)
@@ -77,7 +89,7 @@ static bool look_at(void *arg, const struct json *p)
 
 	if (str_eq(name, s->name))
 		s->found = p;
-	buf_fmt(&s->names, "%s%.*s", s->names.n ? ", " : "", STRF(name));
+	buf_fmt(&s->names, "%s%.*s", s->names.n ? ", " : "", STRF(text_line(s->a, name, 80)));
 	return !s->found;
 }
 
@@ -113,7 +125,7 @@ static bool find_server(struct mcp_host *host, str given, struct arena *a, str *
 static int fill(const struct asking *q, str server, str prompt, str args, str *text,
 		bool *answer, struct err *e)
 {
-	struct search s = { .name = prompt, .names = buf_in(q->a, 600) };
+	struct search s = { .name = prompt, .names = buf_in(q->a, 600), .a = q->a };
 	struct buf params = buf_in(q->a, 8 * args.n + 4 * prompt.n + 65536);
 	const struct json *result;
 	str json;
@@ -142,7 +154,7 @@ static int fill(const struct asking *q, str server, str prompt, str args, str *t
 	*text = server_prompt_text(result, q->a);
 	if (!str_trim(*text).n) {
 		*text = arena_fmt(q->a, "The prompt \"%.*s\" of server %.*s is empty.",
-				  STRF(prompt), STRF(server));
+				  STRF(text_line(q->a, prompt, 80)), STRF(server));
 		*answer = true;
 	}
 	return OK;
@@ -166,7 +178,7 @@ static int write_row(struct run *r, const struct message *m, str text, struct er
 static int fill_row(struct run *r, struct arena *ra, const struct message *m, bool *filled,
 		    struct err *e)
 {
-	const struct asking q = { r->ag->opt.host, ra, ASK_MS, r->token };
+	const struct asking q = { r->ag->opt.host, ra, ASK_MS, 0, r->token };
 	struct err why = { 0 };
 	str server, prompt, args, text;
 	bool answer;
@@ -179,12 +191,14 @@ static int fill_row(struct run *r, struct arena *ra, const struct message *m, bo
 	if (rc < 0 && cancel_reason(r->token) != CANCEL_NONE)
 		return cancel_check(r->token, e);
 	if (rc < 0) {
-		text = arena_fmt(ra, "That did not work: %s", why.msg);
+		text = arena_fmt(ra, "That did not work: %.*s",
+				 STRF(text_line(ra, str_of(why.msg), WHY_CHARS)));
 		answer = true;
 	}
 	if (answer && m->round == 0 && m->index == 0) {
-		r->text = arena_dup(r->a, text);
-		r->wire = model_assistant_wire(r->a, text);
+		/* The words are the server's: they are no answer of the model's later. */
+		r->text = server_prompt_told(server, text, r->a);
+		r->wire = model_assistant_wire(r->a, S(NOT_FILLED));
 		r->finish = MODEL_STOP;
 		r->done = true;
 		return OK;
@@ -232,20 +246,25 @@ static bool add_usage(void *arg, const struct json *p)
 
 str server_prompt_list(struct agent *ag, struct arena *a, const struct cancel *c)
 {
-	const struct asking q = { ag->opt.host, a, LIST_MS, c };
+	SCOPED(cancel_done) struct cancel limit = { .fd = -1 };
+	const struct asking q = { ag->opt.host, a, LIST_MS, a->used + LIST_BYTES, &limit };
 	struct listing l = { .b = buf_in(a, 16384), .a = a };
 	struct mcp_server_status *v;
+	struct err e = { 0 };
 	size_t n = 0;
 
+	if (cancel_init(&limit, c, LIST_ALL_MS, &e) < 0)
+		return arena_fmt(a, "That did not work: %s", e.msg);
 	if (ag->opt.host) {
-		(void)!mcp_host_ready(ag->opt.host, clock_mono_ms() + LIST_MS, c, NULL);
+		(void)!mcp_host_ready(ag->opt.host, clock_mono_ms() + LIST_MS, &limit, NULL);
 		mcp_host_status(ag->opt.host, a, &v, &n);
 	}
-	for (size_t i = 0; i < n; i++) {
-		struct err e = { 0 };
+	for (size_t i = 0; i < n && !l.b.full && !enough(&q); i++) {
 		l.server = v[i].name;
-		if (v[i].caps.prompts && each_prompt(&q, l.server, add_usage, &l, &e) < 0)
-			buf_fmt(&l.b, "%s%s", l.b.n ? "\n" : "", e.msg);
+		if (!v[i].caps.prompts || each_prompt(&q, l.server, add_usage, &l, &e) == OK)
+			continue;
+		buf_fmt(&l.b, "%sTool server %.*s: %.*s", l.b.n ? "\n" : "", STRF(l.server),
+			STRF(text_line(a, str_of(e.msg), WHY_CHARS)));
 	}
 	return l.b.n ? buf_str(&l.b) : S("No tool server has prompts now.");
 }

@@ -9,6 +9,7 @@
 
 #define TEXT_MAX 65536
 #define USAGE_MAX 4000
+#define NAME_CHARS 100
 
 static bool blank(char c)
 {
@@ -63,21 +64,37 @@ static size_t argument_at(const struct json *list, str name)
 	return SIZE_MAX;
 }
 
+static str name_of(const struct json *named, struct arena *a)
+{
+	return text_line(a, json_str(named, "name"), NAME_CHARS);
+}
+
+str server_prompt_told(str server, str text, struct arena *a)
+{
+	str seen = text_visible(a, text, false);
+	char *p = NEWN(a, char, seen.n + 1);
+
+	for (size_t i = 0; i < seen.n; i++)
+		p[i] = seen.p[i] == '`' ? '\'' : seen.p[i];
+	return arena_fmt(a, "Tool server %.*s:\n```\n%.*s\n```", STRF(text_line(a, server, 64)),
+			 STRF(((str){ p, seen.n })));
+}
+
 str server_prompt_usage(const struct json *prompt, str server, struct arena *a)
 {
 	struct buf b = buf_in(a, USAGE_MAX);
 	const struct json *list = json_get(prompt, "arguments");
 
-	buf_fmt(&b, "/%.*s:%.*s", STRF(server), STRF(json_str(prompt, "name")));
+	buf_fmt(&b, "/%.*s:%.*s", STRF(server), STRF(name_of(prompt, a)));
 	for (const struct json *p = json_at(list, 0); p; p = p->next)
 		buf_fmt(&b, json_bool(p, "required", false) ? " %.*s=…" : " [%.*s=…]",
-			STRF(json_str(p, "name")));
+			STRF(name_of(p, a)));
 	str about = json_str(prompt, "description");
 	if (about.n)
 		buf_fmt(&b, ": %.*s", STRF(text_line(a, about, 200)));
 	for (const struct json *p = json_at(list, 0); p; p = p->next)
 		if (json_str(p, "description").n)
-			buf_fmt(&b, "\n  %.*s: %.*s", STRF(json_str(p, "name")),
+			buf_fmt(&b, "\n  %.*s: %.*s", STRF(name_of(p, a)),
 				STRF(text_line(a, json_str(p, "description"), 200)));
 	return buf_str(&b);
 }
@@ -126,7 +143,7 @@ bool server_prompt_args(const struct json *prompt, str server, str args, struct 
 		if (values[i].p)
 			buf_json_member(&b, arena_cstr(a, name), values[i]);
 		else if (json_bool(p, "required", false))
-			buf_fmt(&missing, "%s%.*s", missing.n ? ", " : "", STRF(name));
+			buf_fmt(&missing, "%s%.*s", missing.n ? ", " : "", STRF(name_of(p, a)));
 	}
 	buf_addc(&b, '}');
 	*json = buf_str(&b);

@@ -20,6 +20,10 @@ bool server_prompt_args(const struct json *prompt, str server, str args, struct 
  * roles. */
 str server_prompt_text(const struct json *result, struct arena *a);
 
+/* What a server says in the place of an answer, as Markdown: whose words they are, and these as they
+ * are, visible, with no markup of their own. */
+str server_prompt_told(str server, str text, struct arena *a);
+
 /* How a prompt is used: a line, and one for each argument that says something of itself. */
 str server_prompt_usage(const struct json *prompt, str server, struct arena *a);
 

@@ -42,4 +42,4 @@ def test_what_cannot_be_filled_in_is_answered_without_the_model(gantry, model, m
 def test_a_prompt_that_its_server_refuses_is_told(gantry, model, mcp):
     mcp.add("srv", "prompts", "die-at=prompts/get", tools=["echo"])
     r = gantry.talk("/srv:plain")
-    assert r.out.startswith("That did not work: ") and not model.requests
+    assert r.out.startswith("Tool server srv:\n") and "\nThat did not work: " in r.out and not model.requests

@@ -114,11 +114,26 @@ static void messages_become_one_text_with_their_roles_where_there_are_several(vo
 	}
 }
 
+static void words_of_a_server_are_told_as_its_own_and_mark_nothing_up(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct json *p = read_json(
+		&a, "{\"name\":\"x\\n```\\u001b[2J\",\"arguments\":[{\"name\":\"a\\nb\","
+		    "\"required\":true}]}");
+	str json;
+
+	assert_false(server_prompt_args(p, S("srv"), S(""), &a, &json));
+	assert_string_equal(arena_cstr(&a, server_prompt_told(S("s\nv"), json, &a)),
+			    "Tool server s v:\n```\nMissing: a b.\n"
+			    "/srv:x '''\\x1b[2J a b=…\n```");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_names_server_and_prompt),
 		cmocka_unit_test(words_become_arguments),
+		cmocka_unit_test(words_of_a_server_are_told_as_its_own_and_mark_nothing_up),
 		cmocka_unit_test(
 			messages_become_one_text_with_their_roles_where_there_are_several),
 	};
