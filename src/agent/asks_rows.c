@@ -17,12 +17,14 @@
 #define STATE_MAX (1u << 20)
 #define CANCEL_TEXT "{\"action\":\"cancel\"}"
 
-static struct question row_of(const struct run *r, str call_id, const struct mcp_question *q,
-			      struct arena *a)
+static int row_of(const struct run *r, str call_id, const struct mcp_question *q,
+		  struct arena *a, struct question *out, struct err *e)
 {
 	int64_t now = clock_now_ms();
+	str params = S("");
+	int rc = q->kind == MCP_ELICIT ? form_keep(q->params, a, &params, e) : OK;
 
-	return (struct question){
+	*out = (struct question){
 		.session_id = r->t->session.id,
 		.turn_id = r->t->id,
 		.call_id = call_id,
@@ -31,10 +33,11 @@ static struct question row_of(const struct run *r, str call_id, const struct mcp
 		.requester = r->t->sender,
 		.server = q->server,
 		.key = q->key,
-		.params = q->kind == MCP_ELICIT ? form_keep(q->params, a) : S(""),
+		.params = params,
 		.created_at_ms = now,
 		.expires_at_ms = now + r->snap->cfg->mcp.question_timeout_ms,
 	};
+	return rc;
 }
 
 static void log_asked(const struct question *q, struct arena *a)
@@ -103,11 +106,11 @@ int asks_by_row(struct run *r, str call_id, const struct mcp_question *asked, st
 {
 	SCOPED(bell_done) struct bell bell = { .fd = -1 };
 	const struct turn_io *io = r->io;
-	struct question q = row_of(r, call_id, asked, a);
+	struct question q;
 	char id[ID_LONG_LEN + 1];
-	int rc = bell_init(&bell, e);
+	int rc = row_of(r, call_id, asked, a, &q, e);
 
-	if (rc < 0)
+	if (rc < 0 || (rc = bell_init(&bell, e)) < 0)
 		return rc;
 	bool rings = io->on_waiting && io->on_waiting(io->arg, &bell, true);
 	do
@@ -179,7 +182,7 @@ bool asks_leave(struct run *r, struct call *call, const struct tool_result *res,
 		rc = store_question_of_call(r->ag->opt.store, r->t->id, str_of(call->id), a,
 					    &last, &last_n, &e);
 	for (size_t i = 0; rc == OK && i < res->asks_n; i++) {
-		v[i] = row_of(r, str_of(call->id), &res->asks[i].q, a);
+		rc = row_of(r, str_of(call->id), &res->asks[i].q, a, &v[i], &e);
 		v[i].round = last_n ? last[0].round + 1 : 1;
 		v[i].index = (int64_t)i;
 		v[i].result = res->asks[i].answer;

@@ -181,11 +181,15 @@ str telegram_asks_buttons(const struct question *q, struct arena *a)
 	return buf_str(&b);
 }
 
+/* None, when another field is asked by now. */
 str telegram_asks_row_buttons(struct telegram *t, const struct outbox_row *row, struct arena *a)
 {
 	struct question q;
+	int64_t field = -1;
 
-	return store_question_get(t->store, row->question_id, a, &q, NULL) == OK
+	(void)str_i64(row->text, &field);
+	return store_question_get(t->store, row->question_id, a, &q, NULL) == OK &&
+			       q.state == QUESTION_PENDING && q.field == field
 		       ? telegram_asks_buttons(&q, a)
 		       : S("{\"inline_keyboard\":[]}");
 }

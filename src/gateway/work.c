@@ -206,17 +206,21 @@ static int add_missing(struct tx *tx, struct outbox_row *row, struct arena *a, s
 	return rc;
 }
 
-/* A row that cannot be made ready goes out as it is, rather than standing in the way. */
-static void render(struct channel *ch, const struct outbox_row *row, struct arena *a,
-		   struct piece_new **pieces, size_t *n)
+/* A row that cannot be made ready goes out as it is, rather than standing in the way; a question
+ * does not, and is over. */
+static int render(struct tx *tx, struct channel *ch, const struct outbox_row *row,
+		  struct arena *a, struct piece_new **pieces, size_t *n, struct err *e)
 {
-	struct err e = { 0 };
+	struct err why = { 0 };
 
-	if (ch->render(ch, row, a, pieces, n, &e) == OK)
-		return;
+	if (ch->render(ch, row, a, pieces, n, &why) == OK)
+		return OK;
 	log_warn("render.failed", "channel=%s row=%lld err=%.*s", ch->name, (long long)row->id,
-		 STRF(log_q(a, str_of(e.msg))));
-	(void)chan_render_whole(ch, row, a, pieces, n, NULL);
+		 STRF(log_q(a, str_of(why.msg))));
+	if (!row->question_id.n)
+		return chan_render_whole(ch, row, a, pieces, n, e);
+	*n = 0;
+	return store_question_unseen(tx, row->question_id, clock_now_ms(), e);
 }
 
 /* Take a row, cut it if it is raw, and begin its first piece: one commit. */
@@ -236,8 +240,8 @@ static int take(struct engine *g, const struct work_opt *opt, struct arena *a,
 	if (row->raw) {
 		if ((rc = add_missing(&tx, row, a, e)) < 0)
 			return rc;
-		render(ch, row, a, &pieces, &n);
-		if ((rc = store_outbox_split(&tx, row->id, pieces, n, e)) < 0)
+		if ((rc = render(&tx, ch, row, a, &pieces, &n, e)) < 0 ||
+		    (rc = store_outbox_split(&tx, row->id, pieces, n, e)) < 0)
 			return rc;
 	}
 	rc = store_piece_begin(&tx, row->id, a, piece, e);
@@ -291,6 +295,7 @@ static int record(struct tx *tx, const struct outbox_row *row, const struct piec
 	bool moved = sent->moved_to.n > 0, again = moved || sent->end == SEND_RETRY;
 	int64_t wait = moved ? 0 : sent->retry_after_ms;
 	enum piece_end end = again ? PIECE_RETRY : end_of(sent->end);
+	int64_t field;
 	int rc = OK;
 
 	if (moved)
@@ -304,8 +309,9 @@ static int record(struct tx *tx, const struct outbox_row *row, const struct piec
 	/* The last piece carries the buttons. */
 	if (rc == OK && row->approval_id.n && sent->end == SEND_OK)
 		rc = store_approval_message(tx, row->approval_id, sent->remote_id, e);
-	if (rc == OK && row->question_id.n && sent->end == SEND_OK)
-		rc = store_question_message(tx, row->question_id, sent->remote_id, e);
+	if (rc == OK && row->question_id.n && sent->end == SEND_OK &&
+	    str_i64(row->text, &field))
+		rc = store_question_message(tx, row->question_id, field, sent->remote_id, e);
 	return rc;
 }
 
@@ -367,6 +373,8 @@ int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_
 	struct piece piece = { 0 };
 	int rc = take(g, opt, &a, &row, &piece, wake_at_ms, e);
 
+	if (rc == OK && row.question_id.n && !piece.id)
+		bell_ring(&g->clock); /* its time may have been ended */
 	if (rc == OK)
 		bell_ring(&g->outbox); /* perhaps there is more: let another look too */
 	while (rc == OK && piece.id) {

@@ -340,6 +340,14 @@ int store_question_posted(struct tx *tx, str id, int64_t outbox_id, int64_t now_
 	return rc;
 }
 
+int store_question_unseen(struct tx *tx, str id, int64_t now_ms, struct err *e)
+{
+	return db_run(tx_db(tx),
+		      "UPDATE questions SET expires_at_ms = ?2 WHERE id = ?1 "
+		      "AND state = 'pending'",
+		      DB_ARGS(db_text(id), db_i64(now_ms)), NULL, e);
+}
+
 int store_question_repost(struct tx *tx, str channel, int64_t *n, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -372,10 +380,11 @@ int store_question_repost(struct tx *tx, str channel, int64_t *n, struct err *e)
 	return rc;
 }
 
-int store_question_message(struct tx *tx, str id, str message_id, struct err *e)
+int store_question_message(struct tx *tx, str id, int64_t field, str message_id, struct err *e)
 {
-	return db_run(tx_db(tx), "UPDATE questions SET message_id = ?2 WHERE id = ?1",
-		      DB_ARGS(db_text(id), db_text(message_id)), NULL, e);
+	return db_run(tx_db(tx),
+		      "UPDATE questions SET message_id = ?3 WHERE id = ?1 AND field = ?2",
+		      DB_ARGS(db_text(id), db_i64(field), db_text(message_id)), NULL, e);
 }
 
 int store_question_shown(struct store *s, str channel, int64_t since_ms, struct arena *a,

@@ -95,12 +95,16 @@ int store_question_expire(struct tx *tx, int64_t now_ms, int64_t *n, struct err 
 int store_question_posted(struct tx *tx, str id, int64_t outbox_id, int64_t now_ms, bool *over,
 			  struct err *e) MUSTUSE;
 
+/* It cannot be shown, and its time ends at now_ms. */
+int store_question_unseen(struct tx *tx, str id, int64_t now_ms, struct err *e) MUSTUSE;
+
 /* After a restart: pending ones of the channel that an earlier process posted are posted once
  * more.  *n how many. */
 int store_question_repost(struct tx *tx, str channel, int64_t *n, struct err *e) MUSTUSE;
 
-/* Where the field is asked. */
-int store_question_message(struct tx *tx, str id, str message_id, struct err *e) MUSTUSE;
+/* Where a field is asked; nothing, when that is over. */
+int store_question_message(struct tx *tx, str id, int64_t field, str message_id,
+			   struct err *e) MUSTUSE;
 
 /* Those of a channel whose message may have its buttons still: pending, or void since then. */
 int store_question_shown(struct store *s, str channel, int64_t since_ms, struct arena *a,

@@ -13,6 +13,8 @@
 #define NAME_MAX 128 /* bytes */
 #define VALUE_MAX 512 /* bytes of an option */
 #define ID_MAX 200
+/* Of what is kept: six bytes for one that has to be escaped, and the names of the members. */
+#define KEPT_MAX (FORM_SCHEMA + 6 * (4 * MESSAGE_CHARS + LINK_MAX + ID_MAX) + 1024)
 #define SHOWN_OPTIONS 40 /* in a text; the rest is counted */
 
 /* --- reading -------------------------------------------------------------------------- */
@@ -211,10 +213,11 @@ int form_read(struct form *out, const struct json *params, struct arena *a, stru
 	return rc;
 }
 
-str form_keep(const struct json *params, struct arena *a)
+int form_keep(const struct json *params, struct arena *a, str *out, struct err *e)
 {
 	static const char *const texts[] = { "mode", "url", "elicitationId" };
-	struct buf b = buf_in(a, FORM_SCHEMA + 16384);
+	bool link = str_eq(json_str(params, "mode"), S("url"));
+	struct buf b = buf_in(a, KEPT_MAX);
 
 	buf_addc(&b, '{');
 	buf_json_member(&b, "message",
@@ -222,12 +225,15 @@ str form_keep(const struct json *params, struct arena *a)
 	for (size_t i = 0; i < COUNT(texts); i++)
 		if (json_str(params, texts[i]).n)
 			buf_json_member(&b, texts[i], json_str(params, texts[i]));
-	if (json_get(params, "requestedSchema")) {
+	if (!link && json_get(params, "requestedSchema")) {
 		buf_json_key(&b, "requestedSchema");
 		json_write(&b, json_get(params, "requestedSchema"));
 	}
 	buf_addc(&b, '}');
-	return buf_str(&b);
+	if (b.full)
+		return err_set(e, E_LIMIT, "it has more than %d bytes", KEPT_MAX);
+	*out = buf_str(&b);
+	return OK;
 }
 
 /* --- showing -------------------------------------------------------------------------- */

@@ -51,8 +51,9 @@ struct form {
 int form_read(struct form *out, const struct json *params, struct arena *a,
 	      struct err *e) MUSTUSE;
 
-/* params again, as JSON text without what a form does not need, its message cut. */
-str form_keep(const struct json *params, struct arena *a);
+/* params that form_read() took, as JSON text without what a form does not need, its message cut.
+ * E_LIMIT: too much all the same. */
+int form_keep(const struct json *params, struct arena *a, str *out, struct err *e) MUSTUSE;
 
 /* Field i of a form for people, several lines: its title, how far one is, what is expected;
  * listed: with its options. */

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -474,6 +475,22 @@ def test_the_question_outlives_a_restart_and_is_asked_once_more(bot, gantry, mod
     bot.wait_text("^finished$")
     assert given(model) == [{"q": {"action": "accept", "content": {"name": "Ada"}}}]
     assert mcp.ledger_lines() == ["once"]
+
+
+def test_a_question_that_cannot_be_shown_is_over_and_nothing_of_it_is_sent(bot, gantry, model, mcp, stateless):
+    stateless(params=NAME, label="never")
+    parked(gantry)
+    stateless.proc.kill()
+    stateless.proc.wait(20)
+    with sqlite3.connect(gantry.db_path) as con:
+        con.execute("update questions set params = '{'")
+    con.close()
+    sent = len(bot.seen())
+    bot.run()
+    bot.wait_text("^finished$")
+    assert given(model) == [{"q": {"action": "cancel"}}]
+    assert gantry.sql("select state from questions")[0]["state"] == "expired"
+    assert bot.seen()[sent:] == ["finished"]
 
 
 def test_a_reply_while_gantry_is_away_counts(bot, gantry, model, mcp, stateless):

@@ -138,11 +138,13 @@ static void another_field_is_another_post(void **state)
 
 	ok(w, ask(w, &q));
 	struct tx tx = world_begin(w);
-	ok(w, store_question_message(&tx, str_of(q.id), S("5"), &w->e));
+	ok(w, store_question_message(&tx, str_of(q.id), 0, S("5"), &w->e));
 	ok(w, store_question_find(&tx, str_of(q.id), &w->a, &p, &w->e));
 	p.field = 1;
 	p.answers = S("\"a\":1");
 	ok(w, store_question_step(&tx, &p, &w->e));
+	/* The one before came late. */
+	ok(w, store_question_message(&tx, str_of(q.id), 0, S("6"), &w->e));
 	world_commit(w, &tx);
 	assert_int_equal(2,
 			 world_i64(w, "SELECT count(*) FROM outbox WHERE question_id <> ''"));

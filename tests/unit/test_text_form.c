@@ -323,10 +323,12 @@ static void a_link_is_kept_and_shown_with_its_host(void **state)
 	struct json *params = NULL;
 	struct form f = { 0 };
 	str text = S("{\"mode\":\"url\",\"message\":\"sign in\",\"elicitationId\":\"e1\","
-		     "\"url\":\"http://me@x.example/a\",\"_meta\":{\"big\":1}}");
+		     "\"url\":\"http://me@x.example/a\",\"_meta\":{\"big\":1},"
+		     "\"requestedSchema\":{\"properties\":{}}}");
 
 	assert_int_equal(json_read(&params, &a, text, NULL), OK);
-	str kept = form_keep(params, &a);
+	str kept = S("");
+	assert_int_equal(form_keep(params, &a, &kept, NULL), OK);
 	assert_string_equal(kept.p, "{\"message\":\"sign in\",\"mode\":\"url\",\"url\":"
 				    "\"http://me@x.example/a\",\"elicitationId\":\"e1\"}");
 	assert_int_equal(read_text(&a, kept, &f, NULL), OK);
@@ -335,6 +337,29 @@ static void a_link_is_kept_and_shown_with_its_host(void **state)
 	assert_true(str_has(shown, S("Link: http://me@x.example/a\nHost: x.example\n")));
 	assert_true(str_has(shown, S("not encrypted")));
 	assert_true(str_has(shown, S("before the @")));
+	(void)state;
+}
+
+static void what_is_kept_holds_the_longest_form_and_no_more(void **state)
+{
+	for (int more = 0; more < 2; more++) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		struct buf b = buf_in(&a, 1 << 20);
+		struct json *params = NULL, *again = NULL;
+		str kept = S("");
+
+		buf_add(&b, S("{\"message\":\""));
+		for (int i = 0; i < 9000; i++)
+			buf_add(&b, S("\\u0001"));
+		buf_add(&b, S("\",\"requestedSchema\":{\"properties\":{},\"x\":\""));
+		for (int i = 0; i < (more ? 4 : 1) * FORM_SCHEMA - 100; i++)
+			buf_addc(&b, 'x');
+		buf_add(&b, S("\"}}"));
+		assert_int_equal(json_read(&params, &a, buf_str(&b), NULL), OK);
+		assert_int_equal(form_keep(params, &a, &kept, NULL), more ? E_LIMIT : OK);
+		if (!more)
+			assert_int_equal(json_read(&again, &a, kept, NULL), OK);
+	}
 	(void)state;
 }
 
@@ -351,6 +376,7 @@ int main(void)
 		cmocka_unit_test(what_is_shown_names_everything_one_has_to_know),
 		cmocka_unit_test(a_message_that_asks_for_a_secret_warns_at_what_is_typed),
 		cmocka_unit_test(a_default_that_does_not_fit_is_none),
+		cmocka_unit_test(what_is_kept_holds_the_longest_form_and_no_more),
 		cmocka_unit_test(a_link_is_kept_and_shown_with_its_host),
 	};
 
