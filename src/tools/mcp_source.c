@@ -89,7 +89,8 @@ static int answer_all(const struct tool_ctx *ctx, const struct mcp_result *r,
 	return OK;
 }
 
-static str answers_of(const struct tool_ask *asks, size_t n, struct arena *a)
+/* False: they are too much. */
+static bool answers_of(const struct tool_ask *asks, size_t n, struct arena *a, str *out)
 {
 	struct buf b = buf_in(a, ANSWERS_MAX);
 
@@ -101,7 +102,8 @@ static str answers_of(const struct tool_ask *asks, size_t n, struct arena *a)
 		buf_add(&b, asks[i].answer);
 	}
 	buf_addc(&b, '}');
-	return buf_str(&b);
+	*out = buf_str(&b);
+	return !b.full;
 }
 
 static int give_up(struct tool_result *out, struct arena *a, str why)
@@ -144,7 +146,9 @@ static int call_on(const struct tool_source *self, struct mcp_call *mc,
 			return OK;
 		}
 		mc->state = r->state;
-		mc->answers = r->questions_n ? answers_of(asks, r->questions_n, a) : S("");
+		mc->answers = S("");
+		if (r->questions_n && !answers_of(asks, r->questions_n, a, &mc->answers))
+			return give_up(out, a, S("the answers are too long together"));
 		*r = (struct mcp_result){ 0 };
 		if ((rc = mcp_host_call(self->arg, mc, a, r, c, e)) < 0 || !r->needs_input)
 			return rc;
