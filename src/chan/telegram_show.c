@@ -12,6 +12,7 @@
 
 #define CALL_MS 10000
 #define TYPING_CALL_MS 4000
+#define TAKE_BACK_MS 1000
 
 /* For whoever comes after us too; of a wait of hours the next send will hear itself. */
 static int keep_hold(struct telegram *t, int64_t chat, int64_t ms)
@@ -91,10 +92,14 @@ static int reserve(struct telegram *t, const struct telegram_view *v, int64_t me
 static void take_back(struct telegram *t, const struct telegram_view *v, int64_t message_id,
 		      struct arena *a)
 {
+	SCOPED(cancel_done) struct cancel own = { .fd = -1 };
 	struct buf b = telegram_params(a, v->chat, 0);
 
+	/* Also when we are to stop: what stands there twice nobody takes back later. */
+	if (cancel_init(&own, NULL, TAKE_BACK_MS, NULL) < 0)
+		return;
 	buf_json_member_i64(&b, "message_id", message_id);
-	(void)telegram_do(t, "deleteMessage", &b, CALL_MS, a, &t->stop);
+	(void)telegram_do(t, "deleteMessage", &b, TAKE_BACK_MS, a, &own);
 }
 
 static void begin_message(struct telegram *t, struct telegram_view *v, str html,
