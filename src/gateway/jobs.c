@@ -164,12 +164,12 @@ static int64_t due_anew(struct zones *v, const struct job *job, int64_t now)
 	return rc < 0 ? job->next_at_ms : next;
 }
 
-static int replan(struct engine *g, const struct cancel *c, struct err *e)
+/* now: the look's own; a clock read anew could be past a time that nobody has looked at yet. */
+static int replan(struct engine *g, int64_t now, const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct zones v = { .a = &a };
-	int64_t now = clock_now_ms();
 	struct job *list;
 	size_t n;
 	int rc;
@@ -224,7 +224,7 @@ static int64_t keep_runs_from(const struct engine *g)
 	return days ? clock_now_ms() - days * DAY_MS : 0;
 }
 
-static int look_at_zones(struct engine *g, struct jobs *j, const struct cancel *c,
+static int look_at_zones(struct engine *g, struct jobs *j, int64_t now, const struct cancel *c,
 			 struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -235,11 +235,11 @@ static int look_at_zones(struct engine *g, struct jobs *j, const struct cancel *
 	if (rc == OK && changed) {
 		log_info("jobs.zones",
 			 "what=\"time zone files changed; jobs were looked at anew\"");
-		rc = replan(g, c, e);
+		rc = replan(g, now, c, e);
 	}
 	if (rc < 0 || (rc = store_begin(&tx, g->store, c, e)) < 0 ||
 	    (rc = store_job_sweep(&tx, keep_runs_from(g), e)) < 0 ||
-	    (rc = store_watch_sweep(&tx, clock_now_ms() - KEEP_WATCHES_MS, e)) < 0)
+	    (rc = store_watch_sweep(&tx, now - KEEP_WATCHES_MS, e)) < 0)
 		return rc;
 	j->zones_at_ms = clock_mono_ms() + ZONES_EVERY_MS;
 	return store_commit(&tx, e);
@@ -501,11 +501,11 @@ int jobs_tick(struct engine *g, struct jobs *j, const struct cancel *c, int64_t 
 	if (now < j->seen_ms - SET_BACK_MS) {
 		log_warn("jobs.clock", "set_back_ms=%lld", (long long)(j->seen_ms - now));
 		j->up_since_ms = j->up_since_ms < now ? j->up_since_ms : now;
-		if ((rc = replan(g, c, e)) < 0)
+		if ((rc = replan(g, now, c, e)) < 0)
 			return rc;
 	}
 	j->seen_ms = now;
-	if (clock_mono_ms() >= j->zones_at_ms && (rc = look_at_zones(g, j, c, e)) < 0)
+	if (clock_mono_ms() >= j->zones_at_ms && (rc = look_at_zones(g, j, now, c, e)) < 0)
 		return rc;
 	if ((rc = settle(g, &settled, c, e)) < 0 ||
 	    (rc = start_due(g, j, now, &left, c, e)) < 0 || (rc = ring_for_others(g, e)) < 0 ||
