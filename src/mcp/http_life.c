@@ -360,7 +360,7 @@ int mcp_http_live(struct mcp_http *h, const struct cancel *stop, struct mcp_ende
 			(fallback || (mcp_http_is_lost(h) && lived >= AGAIN_MS));
 		l->legacy |= fallback;
 		mcp_calls_carry(h->calls, NULL);
-		if (!again && rc == E_CANCELED)
+		if (cancel_reason(stop) != CANCEL_NONE)
 			say_goodbye(l);
 		life_reset(l);
 	} while (again);

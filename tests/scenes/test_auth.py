@@ -165,13 +165,20 @@ class Clock:
 
     def __init__(self, gantry):
         self.path = gantry.dir / "clock"
-        self.path.write_bytes(struct.pack("=q", 0))
+        self.path.write_bytes(struct.pack("=qq", 0, 0))
         self.env = {"seam": True, "GANTRY_CLOCK": str(self.path)}
 
-    def step(self, seconds):
-        ms, = struct.unpack("=q", self.path.read_bytes())
+    def _add(self, both, wall):
+        ms = struct.unpack("=qq", self.path.read_bytes())
         with open(self.path, "r+b") as f:
-            f.write(struct.pack("=q", ms + seconds * 1000))
+            f.write(struct.pack("=qq", ms[0] + both * 1000, ms[1] + wall * 1000))
+
+    def step(self, seconds):
+        self._add(seconds, 0)
+
+    def set(self, seconds):
+        """The clock is set forward: a token is old, and no wait is over."""
+        self._add(0, seconds)
 
 
 def test_a_token_is_renewed_before_it_ends_and_a_new_refresh_token_takes_over(gantry, auth):
@@ -190,8 +197,8 @@ def test_many_calls_at_once_renew_once(gantry, model, auth):
     model.reply(calls=[call("far__echo", text=str(i)) for i in range(6)])
     model.reply("done")
     d = gantry.daemon(**clock.env)
-    d.err.wait('"msg":"mcp.connected"')         # nothing is under way that a step would make late
-    clock.step(3590)
+    d.err.wait('"msg":"mcp.connected"')
+    clock.set(3590)
     d.send("go")
     d.out.wait("done")
     d.finish()
@@ -256,11 +263,11 @@ def test_goodbye_to_a_server_renews_nothing(gantry, model, auth):
     sign_in(gantry, a, **clock.env)
     model.reply("done")
     d = gantry.daemon(**clock.env)
-    d.err.wait('"msg":"mcp.connected"')         # nothing is under way that a step would make late
+    d.err.wait('"msg":"mcp.connected"')
     d.send("go")
     d.out.wait("done")
     a.do["hold"] = None
-    clock.step(3590)
+    clock.set(3590)
     d.finish()
     assert "DELETE" in a.far.methods()
     assert len(a.of("/token")) == 1
