@@ -13,6 +13,7 @@
  *                         CALL:N+[:...]  and all after it too
  *                         CALL:N-M[:...] and all after it up to the M-th
  *                         kill:CALL:N    SIGKILL to ourselves just before the N-th call
+ *                         when:FILE      calls count only once FILE is there
  *   GANTRY_LANDLOCK=N     the kernel seems to have no higher ABI of Landlock; 0: none at all.
  *   GANTRY_UNCONFINED=1   the daemon does not confine itself.
  *   GANTRY_LISTEN=1       at its first wait the daemon tries to open ports and says on stderr
@@ -85,6 +86,7 @@ static size_t faults_n;
 static bool watched[CALL_N];
 static pid_t owner;
 static const int64_t *clock_offset, *wall_offset;
+static char faults_when[PATH_MAX];
 static int landlock_max = INT_MAX;
 static bool unconfined;
 static atomic_bool shall_listen;
@@ -149,8 +151,13 @@ static void read_faults(const char *text)
 	str rest = str_of(text);
 
 	while (rest.n) {
-		if (faults_n == COUNT(faults) ||
-		    !parse_fault(str_cut(&rest, ','), &faults[faults_n]))
+		str word = str_cut(&rest, ',');
+		if (str_starts(word, S("when:"))) {
+			word = str_sub(word, 5, word.n);
+			(void)snprintf(faults_when, sizeof faults_when, "%.*s", STRF(word));
+			continue;
+		}
+		if (faults_n == COUNT(faults) || !parse_fault(word, &faults[faults_n]))
 			refuse("GANTRY_FAULT not understood", text);
 		watched[faults[faults_n++].call] = true;
 	}
@@ -270,7 +277,8 @@ static bool fails(enum call call, int fd)
 
 	if (!watched[call] || getpid() != owner || !can_fail(fd))
 		return false;
-	int64_t nth = atomic_fetch_add(&counts[call], 1) + 1;
+	bool counts_now = !faults_when[0] || access(faults_when, F_OK) == 0;
+	int64_t nth = counts_now ? atomic_fetch_add(&counts[call], 1) + 1 : 0;
 	errno = saved;
 	for (size_t i = 0; i < faults_n; i++) {
 		const struct fault *f = &faults[i];
