@@ -402,6 +402,8 @@ class Model:
         done, rest = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for w in rest:
             w.cancel()
+        if rest:
+            await asyncio.wait(rest)    # the next request is not read before this reader is gone
         if waits[1] in done and waits[0] not in done:
             self._left(request)
             return False
