@@ -38,7 +38,7 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(gantry, model, mcp, clocke
     p = gantry.start("run", seam=True, GANTRY_FAULT="pwrite:%d-%d:ENOSPC" % (n, n + 3), **env)
     p.send("one")
     p.err.wait(TOLD, 30)
-    p.err.wait("mcp.connected", 30)
+    p.err.wait("mcp.connected", 30, from_start=True)
     seconds, met = 0, threading.Event()
     while "answer to one" not in p.out.text and seconds < 280:
         seconds += 10

@@ -76,7 +76,7 @@ static int mode_forget(void)
 
 	need(spawner_start(&e), &e);
 	id_long(token);
-	struct proc_opt opt = { .argv = ARGV("sh", "-c", "echo up; exec sleep 300"),
+	struct proc_opt opt = { .argv = ARGV("sh", "-c", "echo up; sleep 300; exit"),
 				.env = ARGV(PATH_ENV, arena_fmt(&a, "TOKEN=%s", token).p),
 				.out = PROC_FD,
 				.fds = { -1, REPORT_FD, -1 } };
