@@ -247,7 +247,7 @@ release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz chaos model bench ci conformance
+.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz chaos model mutants bench ci conformance
 
 check: lint test ## lint and test
 
@@ -303,6 +303,12 @@ chaos: deps-dev build ## everything on and everything that can go wrong, by seed
 
 model: deps-model ## every order of the journal's steps, with deaths in between, searched by spin
 	@scripts/model
+
+mutants_args = $(if $(AREA),--area $(AREA)) $(if $(COUNT),--count $(COUNT)) $(if $(FROM),--from $(FROM)) \
+	$(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
+mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: which do tests see? (AREA= COUNT= FROM= ONLY= SEED=)
+	@$(MAKE) --no-print-directory $$(scripts/mutants --units $(mutants_args))
+	@scripts/mutants $(mutants_args)
 
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py

@@ -1,8 +1,8 @@
 /*
  * The corpus of command lines: files of what must be refused, must not be, and must run when
  * allowed; and spellings of refused commands, made from a seed (POLICY_SEED gives another,
- * POLICY_ROUNDS more of them).  scripts/mutate-policy breaks the lexer rule by rule and sees
- * this fail.
+ * POLICY_ROUNDS more of them).  `make mutants` breaks the lexer rule by rule
+ * (tests/mutants/rules.py) and sees this fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
