@@ -1,17 +1,23 @@
 /*
- * gantry auth: sign in to a tool server behind a URL.  Nothing listens and no browser is opened: the
- * link is printed, and what the browser was sent to is pasted back, unseen and unkept.
+ * gantry auth: sign in to a tool server.  To one behind a URL: nothing listens and no browser is
+ * opened; the link is printed, and what the browser was sent to is pasted back, unseen and unkept.  To
+ * one that is a program: the command that its entry names for that is run at this terminal.
  */
 #include "cli/cli.h"
 
 #include "base/date.h"
 #include "cli/edit.h"
 #include "mcp/auth.h"
+#include "mcp/child.h"
+#include "os/path.h"
+#include "os/signals.h"
+#include "os/tty.h"
 #include "os/wait.h"
 #include "text/json.h"
 #include "text/text.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #define OUT_MAX ((size_t)1 << 20)
 #define PASTE_MAX 16384
@@ -21,6 +27,8 @@ struct auth_cmd {
 	struct config *cfg;
 	struct mcp_manifest manifest;
 	bool device, remove, status, json;
+	const char *const *more; /* what stood behind "--" */
+	size_t more_n;
 };
 
 static const struct mcp_server_cfg *find(const struct auth_cmd *x, const char *name)
@@ -183,6 +191,70 @@ static int one(struct auth_cmd *x, const struct mcp_server_cfg *s)
 	return EXIT_OK;
 }
 
+/* Its end, while signals are passed on: the child is in a session of its own. */
+static int await_child(struct proc *p, int signals, int *status, struct err *e)
+{
+	struct pollfd fds[] = { { .fd = proc_exit_fd(p), .events = POLLIN },
+				{ .fd = signals, .events = POLLIN } };
+	int rc, signo;
+
+	while ((rc = wait_fds(fds, COUNT(fds), 0, NULL, e)) == OK && !fds[0].revents)
+		while ((signo = signals_next(signals)))
+			proc_signal(p, signo);
+	return rc < 0 ? rc : proc_wait(p, status, 0, NULL, e);
+}
+
+/* Whatever it made of the terminal, that is as before afterwards. */
+static int run_child(struct auth_cmd *x, const struct mcp_server_cfg *s, int *status,
+		     struct err *e)
+{
+	SCOPED(proc_drop) struct proc *p = NULL;
+	struct mcp_child_sign_in opt = { .server = s,
+					 .config = x->cfg,
+					 .vars = &x->cli->env,
+					 .cwd = arena_cstr(x->cli->a, path_cwd(x->cli->a)),
+					 .more = x->more,
+					 .more_n = x->more_n };
+	struct tty_mode mode;
+	bool terminal = tty_keep(STDIN_FILENO, &mode);
+	int signals, rc = signals_open(&signals, e);
+
+	if (rc < 0)
+		return rc;
+	if ((rc = mcp_child_sign_in(&p, &opt, e)) == OK)
+		rc = await_child(p, signals, status, e);
+	if (terminal)
+		tty_restore(STDIN_FILENO, &mode);
+	(void)close(signals);
+	return rc;
+}
+
+static int by_command(struct auth_cmd *x, const struct mcp_server_cfg *s)
+{
+	struct err e = { 0 };
+	int status = 0;
+
+	if (!s->auth_command.n && !s->auth_args.n)
+		return cli_fail(
+			"server %.*s is run by a command, not behind a URL: it signs in by "
+			"itself, with what its env and args say, or with an auth_command in "
+			"its entry",
+			STRF(s->name));
+	if (x->device || x->remove || x->status)
+		return cli_fail("server %.*s is signed in to by its own command: --device, "
+				"--remove and --status are for servers behind a URL",
+				STRF(s->name));
+	if (run_child(x, s, &status, &e) < 0)
+		return cli_fail("the command that signs in to %.*s: %s", STRF(s->name), e.msg);
+	if (status != 0)
+		return cli_fail("the command that signs in to %.*s ended with %.*s",
+				STRF(s->name), STRF(proc_status_text(x->cli->a, status)));
+	cli_print(x->cli, arena_fmt(x->cli->a,
+				    "the command that signs in to %.*s ended well (exit 0)\n",
+				    STRF(s->name)));
+	return EXIT_OK;
+}
+
 static int with_manifest(struct auth_cmd *x)
 {
 	const struct mcp_cfg *m = &x->cfg->mcp;
@@ -197,10 +269,24 @@ static int with_manifest(struct auth_cmd *x)
 		return cli_fail("the manifest %.*s has no server \"%s\"",
 				STRF(m->manifest.n ? m->manifest : S("(none)")), name);
 	if (s && !s->http.url.n)
-		return cli_fail("server %s is run by a command, not behind a URL: it signs in "
-				"by itself, with what its env and args say",
+		return by_command(x, s);
+	if (x->more_n)
+		return cli_fail("server %s is behind a URL: nothing may stand behind its name",
 				name);
 	return x->status ? status(x, s) : one(x, s);
+}
+
+/* What follows "--" behind the server's name is for its command. */
+static void take_more(struct auth_cmd *x)
+{
+	struct cli *cli = x->cli;
+
+	for (int i = 1; i < cli->argc; i++)
+		if (str_is(str_of(cli->argv[i]), "--")) {
+			x->more = (const char *const *)cli->argv + i + 1;
+			x->more_n = (size_t)(cli->argc - i - 1);
+			cli->argc = i;
+		}
 }
 
 static int run(struct cli *cli)
@@ -210,9 +296,10 @@ static int run(struct cli *cli)
 			      .remove = cli_flag(cli, "--remove"),
 			      .status = cli_flag(cli, "--status"),
 			      .json = cli_flag(cli, "--json") };
-	int code = cli_rest(cli, 0, 1);
+	int code;
 
-	if (code != EXIT_OK)
+	take_more(&x);
+	if ((code = cli_rest(cli, 0, 1)) != EXIT_OK)
 		return code;
 	if (x.device + x.remove + x.status > 1)
 		return cli_misuse(cli, "--device, --remove and --status exclude each other");
@@ -230,20 +317,27 @@ static int run(struct cli *cli)
 
 const struct cmd cmd_auth = {
 	.name = "auth",
-	.summary = "sign in to a tool server behind a URL, or out again",
-	.usage = "usage: gantry auth SERVER [--device]\n"
-		 "       gantry auth SERVER --remove\n"
-		 "       gantry auth [SERVER] --status [--json]\n"
-		 "\n"
-		 "Prints a link.  Open it in any browser, sign in, and paste the address that\n"
-		 "it ends at: nothing listens there, so the browser shows an error, but the\n"
-		 "address holds the code.  It is not shown, and kept nowhere.  --device shows "
-		 "a\n"
-		 "code to type on another device instead, where the server offers that.\n"
-		 "The token is kept in a file of its own in the data directory, mode 0600,\n"
-		 "sent to this server alone, and renewed by itself.  --remove forgets it.\n"
-		 "\n"
-		 "example:\n"
-		 "  gantry auth linear && gantry auth --status\n",
+	.summary = "sign in to a tool server, or out again",
+	.usage =
+		"usage: gantry auth SERVER [--device]\n"
+		"       gantry auth SERVER --remove\n"
+		"       gantry auth SERVER [-- ARG...]\n"
+		"       gantry auth [SERVER] --status [--json]\n"
+		"\n"
+		"Prints a link.  Open it in any browser, sign in, and paste the address that\n"
+		"it ends at: nothing listens there, so the browser shows an error, but the\n"
+		"address holds the code.  It is not shown, and kept nowhere.  --device shows "
+		"a\n"
+		"code to type on another device instead, where the server offers that.\n"
+		"The token is kept in a file of its own in the data directory, mode 0600,\n"
+		"sent to this server alone, and renewed by itself.  --remove forgets it.\n"
+		"\n"
+		"Of a server that is a program, the auth_command of its entry in the manifest\n"
+		"(else its command) is run at this terminal with its auth_args and ARG...,\n"
+		"with the environment and the sandbox of the server; what it keeps is its own\n"
+		"matter.  The exit code is 1 when that command failed.\n"
+		"\n"
+		"example:\n"
+		"  gantry auth linear && gantry auth --status\n",
 	.run = run,
 };

@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "config/options.h"
 
 #define PATH_DEFAULT "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+#define EXPANDED_MAX ((size_t)1 << 20)
 #define WITHIN "GANTRY_MCP_WITHIN"
 
 static const char *const passed[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR" };
@@ -109,4 +111,40 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 		if (!replaced(name_of(arena_cstr(a, extra[i])), extra + i + 1, extra_n - i - 1))
 			v[n++] = arena_cstr(a, extra[i]);
 	return v;
+}
+
+static bool in_name(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       (!first && c >= '0' && c <= '9');
+}
+
+/* The name that a "$" before rest is followed by, and how many bytes that takes; 0: none. */
+static size_t variable(str rest, str *name)
+{
+	bool braces = str_starts(rest, S("{"));
+	size_t from = braces, to = from;
+
+	while (to < rest.n && in_name(rest.p[to], to == from))
+		to++;
+	*name = str_sub(rest, from, to);
+	if (!name->n || (braces && (to == rest.n || rest.p[to] != '}')))
+		return 0;
+	return to + braces;
+}
+
+str config_child_expand(struct arena *a, const char *const *env, str text)
+{
+	const struct env of = { env };
+	struct buf b = buf_in(a, EXPANDED_MAX);
+	str name;
+
+	for (size_t i = 0, n; i < text.n; i += n + 1) {
+		n = text.p[i] == '$' ? variable(str_sub(text, i + 1, text.n), &name) : 0;
+		if (n)
+			buf_add(&b, env_get(&of, arena_cstr(a, name)));
+		else
+			buf_addc(&b, text.p[i]);
+	}
+	return buf_str(&b);
 }

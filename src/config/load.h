@@ -59,4 +59,8 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 				    const struct env *env, bool inherit, const str *extra,
 				    size_t extra_n);
 
+/* text with $NAME and ${NAME} replaced by what env has, nothing where it has not; any other "$" is
+ * itself.  In a, cut at 1 MiB. */
+str config_child_expand(struct arena *a, const char *const *env, str text);
+
 #endif

@@ -205,11 +205,9 @@ static int make_server(struct mcp_host *h, const struct config *config,
 		       const struct mcp_server_cfg *cfg, struct mcp_server **out, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	bool inherit = cfg->has_inherit_env ? cfg->inherit_env : config->mcp.inherit_env;
 	struct mcp_server_opt opt = {
 		.cfg = cfg,
-		.env = config_child_env(&a, config, h->opt.env, inherit, cfg->env.v,
-					cfg->env.n),
+		.env = mcp_child_env(&a, config, h->opt.env, cfg),
 		.cwd = mcp_child_cwd(&a, h->cwd, cfg),
 		.config = config,
 		.vars = h->opt.env,

@@ -70,6 +70,13 @@ bool mcp_http_cfg_has(str key)
 	return key_find(key) != NULL;
 }
 
+bool mcp_http_cfg_places(str key)
+{
+	const struct key *k = key_find(key);
+
+	return k && (k->kind == URL || k->kind == TRANSPORT);
+}
+
 static int mistaken(const struct toml *v, const char *want, struct err *e)
 {
 	return err_set(e, E_INVAL, "\"%.*s\" should be %s, not %s", STRF(v->key), want,

@@ -32,8 +32,9 @@ struct mcp_http_cfg {
  * in name and cut off with what stands before it.  False: *rest holds none. */
 bool mcp_http_variable(str *rest, str *before, str *name);
 
-/* Is it a key of these? */
+/* Is it a key of these?  And one that says whether a server is behind a URL? */
 bool mcp_http_cfg_has(str key);
+bool mcp_http_cfg_places(str key);
 
 /* Read the key v->key.  E_INVAL: the sentence names it. */
 int mcp_http_cfg_read(struct mcp_http_cfg *out, struct arena *a, const struct toml *v,

@@ -5,8 +5,7 @@
  */
 #include "mcp/manifest.h"
 
-#include "config/options.h"
-#include "config/value.h"
+#include "mcp/manifest_value.h"
 #include "os/file.h"
 #include "text/json.h"
 #include "text/toml.h"
@@ -17,8 +16,6 @@
 #define SERVERS_MAX 100
 #define NAME_MAX_BYTES 64
 #define LEVELS "debug info notice warning error critical alert emergency"
-#define PROFILES "strict compat off"
-#define TIMEOUT_MAX_MS (INT64_C(7) * 24 * 3600 * 1000)
 
 struct reading {
 	struct arena *a;
@@ -36,47 +33,44 @@ struct entry {
 };
 
 enum kind { TEXT, LIST, ENV, FLAG, TIME, OTHER, SKIP, BOX, AUTH, ASKS, LEVEL, ROOTS, UNUSED };
+enum side { BOTH, CHILD, REMOTE };
 
 static const struct key {
 	const char *name;
 	enum kind kind;
 	size_t offset; /* in struct mcp_server_cfg */
+	enum side side; /* which servers have use for it */
 } keys[] = {
-	{ "name", TEXT, offsetof(struct mcp_server_cfg, name) },
-	{ "command", TEXT, offsetof(struct mcp_server_cfg, command) },
-	{ "args", LIST, offsetof(struct mcp_server_cfg, args) },
-	{ "env", ENV, offsetof(struct mcp_server_cfg, env) },
-	{ "tools", LIST, offsetof(struct mcp_server_cfg, tools) },
-	{ "exclude", LIST, offsetof(struct mcp_server_cfg, exclude) },
-	{ "tools_prefix", TEXT, offsetof(struct mcp_server_cfg, tools_prefix) },
-	{ "timeout", TIME, offsetof(struct mcp_server_cfg, timeout_ms) },
-	{ "trusted", FLAG, offsetof(struct mcp_server_cfg, trusted) },
-	{ "inherit_env", FLAG, offsetof(struct mcp_server_cfg, inherit_env) },
-	{ "cwd", TEXT, offsetof(struct mcp_server_cfg, cwd) },
-	{ "sandbox", BOX, 0 },
-	{ "auth", AUTH, 0 },
-	{ "sampling", ASKS, 0 },
-	{ "log_level", LEVEL, 0 },
-	{ "roots", ROOTS, 0 },
-	{ "disabled", OTHER, 0 },
-	{ "enabled", OTHER, 0 },
-	{ "description", SKIP, 0 },
-	{ "auth_command", UNUSED, 0 },
-	{ "auth_args", UNUSED, 0 },
-	{ "dynamic_tools", UNUSED, 0 },
-	{ "force", UNUSED, 0 },
-	{ "download_url", UNUSED, 0 },
-	{ "download_tag", UNUSED, 0 },
+	{ "name", TEXT, offsetof(struct mcp_server_cfg, name), BOTH },
+	{ "command", TEXT, offsetof(struct mcp_server_cfg, command), BOTH },
+	{ "args", LIST, offsetof(struct mcp_server_cfg, args), CHILD },
+	{ "env", ENV, offsetof(struct mcp_server_cfg, env), CHILD },
+	{ "tools", LIST, offsetof(struct mcp_server_cfg, tools), BOTH },
+	{ "exclude", LIST, offsetof(struct mcp_server_cfg, exclude), BOTH },
+	{ "tools_prefix", TEXT, offsetof(struct mcp_server_cfg, tools_prefix), BOTH },
+	{ "timeout", TIME, offsetof(struct mcp_server_cfg, timeout_ms), BOTH },
+	{ "trusted", FLAG, offsetof(struct mcp_server_cfg, trusted), BOTH },
+	{ "inherit_env", FLAG, offsetof(struct mcp_server_cfg, inherit_env), CHILD },
+	{ "cwd", TEXT, offsetof(struct mcp_server_cfg, cwd), CHILD },
+	{ "sandbox", BOX, 0, CHILD },
+	{ "auth", AUTH, 0, REMOTE },
+	{ "sampling", ASKS, 0, BOTH },
+	{ "log_level", LEVEL, 0, BOTH },
+	{ "roots", ROOTS, 0, BOTH },
+	{ "disabled", OTHER, 0, BOTH },
+	{ "enabled", OTHER, 0, BOTH },
+	{ "description", SKIP, 0, BOTH },
+	{ "auth_command", TEXT, offsetof(struct mcp_server_cfg, auth_command), CHILD },
+	{ "auth_args", LIST, offsetof(struct mcp_server_cfg, auth_args), CHILD },
+	{ "dynamic_tools", UNUSED, 0, BOTH },
+	{ "force", UNUSED, 0, BOTH },
+	{ "download_url", UNUSED, 0, BOTH },
+	{ "download_tag", UNUSED, 0, BOTH },
 };
 
-/* "line 4: server "garmin"", without the line where it is not known (JSON). */
 static const char *where(struct reading *r, const struct toml *at, str name)
 {
-	str line = at->line ? arena_fmt(r->a, "line %d: ", at->line) : (str){ 0 };
-
-	if (!name.n)
-		return arena_fmt(r->a, "%.*sa server", STRF(line)).p;
-	return arena_fmt(r->a, "%.*sserver \"%.*s\"", STRF(line), STRF(name)).p;
+	return mcp_value_where(&(struct mcp_at){ r->a, name }, at);
 }
 
 static void warn(struct reading *r, str text)
@@ -91,45 +85,6 @@ static void warn(struct reading *r, str text)
 	r->warnings[r->warnings_n++] = text;
 }
 
-static int mistaken(struct reading *r, const struct entry *en, const struct toml *v,
-		    const char *want, struct err *e)
-{
-	return err_set(e, E_INVAL, "%s: \"%.*s\" should be %s, not %s",
-		       where(r, v, en->cfg.name), STRF(v->key), want, toml_type_text(v->type));
-}
-
-static int check_text(struct reading *r, const struct entry *en, const struct toml *v, str key,
-		      struct err *e)
-{
-	if (memchr(v->s.p ? v->s.p : "", 0, v->s.n))
-		return err_set(e, E_INVAL, "%s: \"%.*s\" has a NUL in it",
-			       where(r, v, en->cfg.name), STRF(key));
-	return OK;
-}
-
-static int read_list(struct reading *r, const struct entry *en, const struct toml *v,
-		     struct str_list *out, struct err *e)
-{
-	str *items;
-	size_t n = 0;
-	int rc;
-
-	if (v->type != TOML_ARRAY)
-		return mistaken(r, en, v, "an array of strings", e);
-	items = NEWN(r->a, str, v->n);
-	for (const struct toml *c = v->child; c; c = c->next) {
-		if (c->type != TOML_STRING)
-			return err_set(e, E_INVAL, "%s: \"%.*s\" holds %s, not a string",
-				       where(r, c, en->cfg.name), STRF(v->key),
-				       toml_type_text(c->type));
-		if ((rc = check_text(r, en, c, v->key, e)) < 0)
-			return rc;
-		items[n++] = arena_dup(r->a, c->s);
-	}
-	*out = (struct str_list){ items, n };
-	return OK;
-}
-
 /* Lists of tool names: blank entries do not count. */
 static struct str_list without_blanks(struct str_list l)
 {
@@ -142,176 +97,13 @@ static struct str_list without_blanks(struct str_list l)
 	return (struct str_list){ v, n };
 }
 
-static str scalar_text(struct arena *a, const struct toml *v)
-{
-	switch (v->type) {
-	case TOML_STRING:
-		return arena_dup(a, v->s);
-	case TOML_INT:
-		return arena_fmt(a, "%lld", (long long)v->i);
-	case TOML_BOOL:
-		return v->b ? S("true") : S("false");
-	default:
-		return (str){ 0 };
-	}
-}
-
-/* ["K=V"] or a table. */
-static int read_env(struct reading *r, const struct entry *en, const struct toml *v,
-		    struct str_list *out, struct err *e)
-{
-	str *items = NEWN(r->a, str, v->n);
-	size_t n = 0;
-	int rc;
-
-	if (v->type != TOML_ARRAY && v->type != TOML_TABLE)
-		return mistaken(r, en, v, "a table or an array of \"NAME=value\"", e);
-	for (const struct toml *c = v->child; c; c = c->next) {
-		str item = scalar_text(r->a, c);
-
-		if (!item.p || (v->type == TOML_ARRAY && c->type != TOML_STRING))
-			return err_set(e, E_INVAL, "%s: \"env\" holds %s, not a string",
-				       where(r, c, en->cfg.name), toml_type_text(c->type));
-		if ((rc = check_text(r, en, c, S("env"), e)) < 0)
-			return rc;
-		if (v->type == TOML_TABLE &&
-		    (str_has(c->key, S("=")) || strlen(c->key.p) < c->key.n))
-			return err_set(e, E_INVAL,
-				       "%s: \"env\" has a name with \"=\" or NUL in it",
-				       where(r, c, en->cfg.name));
-		if (v->type == TOML_TABLE)
-			item = arena_fmt(r->a, "%.*s=%.*s", STRF(c->key), STRF(item));
-		/* The value stays unnamed: it may be a secret. */
-		if (!str_has(item, S("=")) || item.p[0] == '=')
-			return err_set(e, E_INVAL,
-				       "%s: an entry of \"env\" is no \"NAME=value\"",
-				       where(r, c, en->cfg.name));
-		items[n++] = item;
-	}
-	*out = (struct str_list){ items, n };
-	return OK;
-}
-
-/* Seconds as a number, or a duration like "1m30s". */
-static int read_time(struct reading *r, const struct entry *en, const struct toml *v,
-		     int64_t *out, struct err *e)
-{
-	int64_t ms = 0;
-
-	if (v->type == TOML_INT && v->i > 0 && v->i <= TIMEOUT_MAX_MS / 1000)
-		ms = v->i * 1000;
-	else if (v->type == TOML_FLOAT && v->d > 0 && v->d <= (double)TIMEOUT_MAX_MS / 1e3)
-		ms = (int64_t)(v->d * 1e3);
-	else if (v->type == TOML_STRING)
-		(void)value_ms(r->a, v->s, 1, TIMEOUT_MAX_MS, &ms);
-	if (ms < 1)
-		return err_set(e, E_INVAL,
-			       "%s: \"%.*s\" should be seconds or a duration like \"1m30s\", "
-			       "up to 7 days",
-			       where(r, v, en->cfg.name), STRF(v->key));
-	*out = ms;
-	return OK;
-}
-
-static int read_text(struct reading *r, const struct entry *en, const struct toml *v, str *out,
-		     struct err *e)
-{
-	int rc;
-
-	if (v->type != TOML_STRING)
-		return mistaken(r, en, v, "a string", e);
-	if ((rc = check_text(r, en, v, v->key, e)) < 0)
-		return rc;
-	*out = arena_dup(r->a, str_trim(v->s));
-	return OK;
-}
-
-static int read_flag(struct reading *r, const struct entry *en, const struct toml *v, bool *out,
-		     struct err *e)
-{
-	if (v->type != TOML_BOOL)
-		return mistaken(r, en, v, "true or false", e);
-	*out = v->b;
-	return OK;
-}
-
 static int read_other(struct reading *r, struct entry *en, const struct toml *v, struct err *e)
 {
 	bool on = false;
-	int rc = read_flag(r, en, v, &on, e);
+	int rc = mcp_value_flag(&(struct mcp_at){ r->a, en->cfg.name }, v, &on, e);
 
 	if (rc == OK)
 		en->disabled = str_eq(v->key, S("disabled")) ? on : !on;
-	return rc;
-}
-
-static int read_word(struct reading *r, const struct entry *en, const struct toml *v,
-		     const char *words, str *out, struct err *e)
-{
-	str text;
-	int rc = read_text(r, en, v, &text, e);
-
-	if (rc == OK && value_word(r->a, text, words, out))
-		return err_set(e, E_INVAL, "%s: \"%.*s\" should be one of: %s",
-			       where(r, v, en->cfg.name), STRF(v->key), words);
-	return rc;
-}
-
-static int read_paths(struct reading *r, const struct entry *en, const struct toml *v,
-		      struct str_list *out, struct err *e)
-{
-	int rc = read_list(r, en, v, out, e);
-
-	for (size_t i = 0; rc == OK && i < out->n; i++)
-		if (!str_starts(out->v[i], S("/")))
-			rc = err_set(e, E_INVAL, "%s: the paths in \"%.*s\" must be absolute",
-				     where(r, v, en->cfg.name), STRF(v->key));
-	return rc;
-}
-
-static int read_grants(struct reading *r, const struct entry *en, const struct toml *v,
-		       struct str_list *out, struct err *e)
-{
-	const char *words = options[option_find(S("tools.exec.sandbox.grants"))].words;
-	struct str_list given = { 0 };
-	int rc = read_list(r, en, v, &given, e);
-	str *known = NEWN(r->a, str, given.n);
-
-	*out = (struct str_list){ known, given.n };
-	for (size_t i = 0; rc == OK && i < given.n; i++)
-		if (value_word(r->a, given.v[i], words, &known[i]))
-			rc = err_set(e, E_INVAL, "%s: \"grants\" should have some of: %s",
-				     where(r, v, en->cfg.name), words);
-	return rc;
-}
-
-/* "strict", or { profile = "strict", network = "deny", ... }. */
-static int read_box(struct reading *r, struct entry *en, const struct toml *v, struct err *e)
-{
-	struct sandbox_cfg *box = &en->cfg.box;
-	int rc = OK;
-
-	if (v->type != TOML_TABLE)
-		return read_word(r, en, v, PROFILES, &box->profile, e);
-	box->profile = S("strict");
-	for (const struct toml *c = v->child; c && rc == OK; c = c->next) {
-		if (str_eq(c->key, S("profile")))
-			rc = read_word(r, en, c, PROFILES, &box->profile, e);
-		else if (str_eq(c->key, S("network")))
-			rc = read_word(r, en, c, "allow deny", &box->network, e);
-		else if (str_eq(c->key, S("require")))
-			rc = read_flag(r, en, c, &box->require, e);
-		else if (str_eq(c->key, S("read")))
-			rc = read_paths(r, en, c, &box->read, e);
-		else if (str_eq(c->key, S("write")))
-			rc = read_paths(r, en, c, &box->write, e);
-		else if (str_eq(c->key, S("grants")))
-			rc = read_grants(r, en, c, &box->grants, e);
-		else
-			/* Unlike elsewhere: what is not understood could be a limit. */
-			rc = err_set(e, E_INVAL, "%s: \"sandbox\" has no key \"%.*s\"",
-				     where(r, c, en->cfg.name), STRF(c->key));
-	}
 	return rc;
 }
 
@@ -349,6 +141,7 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 {
 	const struct key *k = key_find(v->key);
 	void *field = (char *)&en->cfg + (k ? k->offset : 0);
+	const struct mcp_at at = { r->a, en->cfg.name };
 
 	if (mcp_http_cfg_has(v->key))
 		return read_http(r, en, v, e);
@@ -359,30 +152,30 @@ static int read_key(struct reading *r, struct entry *en, const struct toml *v, s
 	}
 	switch (k->kind) {
 	case TEXT:
-		return read_text(r, en, v, field, e);
+		return mcp_value_text(&at, v, field, e);
 	case LIST:
-		return read_list(r, en, v, field, e);
+		return mcp_value_list(&at, v, field, e);
 	case ENV:
-		return read_env(r, en, v, field, e);
+		return mcp_value_env(&at, v, field, e);
 	case FLAG:
 		en->cfg.has_inherit_env |= str_eq(v->key, S("inherit_env"));
-		return read_flag(r, en, v, field, e);
+		return mcp_value_flag(&at, v, field, e);
 	case TIME:
-		return read_time(r, en, v, field, e);
+		return mcp_value_time(&at, v, field, e);
 	case OTHER:
 		return read_other(r, en, v, e);
 	case SKIP:
 		return OK;
 	case BOX:
-		return read_box(r, en, v, e);
+		return mcp_value_box(&at, v, &en->cfg.box, e);
 	case AUTH:
 		return read_auth(r, en, v, e);
 	case ASKS:
 		return read_sampling(r, en, v, e);
 	case LEVEL:
-		return read_word(r, en, v, LEVELS, &en->cfg.log_level, e);
+		return mcp_value_word(&at, v, LEVELS, &en->cfg.log_level, e);
 	case ROOTS:
-		return read_paths(r, en, v, &en->cfg.roots, e);
+		return mcp_value_paths(&at, v, &en->cfg.roots, e);
 	case UNUSED:
 		warn(r, arena_fmt(r->a, "%s: \"%s\" is not used", where(r, v, en->cfg.name),
 				  k->name));
@@ -396,6 +189,26 @@ static bool is_name(str s)
 		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7F || s.p[i] == '"')
 			return false;
 	return s.n > 0 && s.n <= NAME_MAX_BYTES;
+}
+
+/* Which servers have use for a key that is known? */
+static enum side side_of(str name)
+{
+	const struct key *k = key_find(name);
+
+	if (!mcp_http_cfg_has(name))
+		return k ? k->side : BOTH;
+	return mcp_http_cfg_places(name) ? BOTH : REMOTE;
+}
+
+/* Keys that say nothing here might have been meant to. */
+static void warn_idle(struct reading *r, const struct entry *en, enum side idle)
+{
+	for (const struct toml *v = en->at->child; v; v = v->next)
+		if (side_of(v->key) == idle)
+			warn(r, arena_fmt(r->a, "%s: \"%.*s\" is not used: it has a %s",
+					  where(r, v, en->cfg.name), STRF(v->key),
+					  idle == CHILD ? "url" : "command"));
 }
 
 /* A command or a URL: where there are both, the command is meant unless the transport says
@@ -414,16 +227,19 @@ static int check_place(struct reading *r, struct entry *en, struct err *e)
 		if (cfg->http.url.n)
 			warn(r, arena_fmt(r->a, "%s: \"url\" is not used: it has a command",
 					  where(r, en->at, cfg->name)));
+		warn_idle(r, en, REMOTE);
 		cfg->http = (struct mcp_http_cfg){ 0 };
+		cfg->auth = (struct mcp_auth_cfg){ 0 };
 		return OK;
 	}
 	if (cfg->command.n)
 		warn(r, arena_fmt(r->a, "%s: \"command\" is not used: it has a url",
 				  where(r, en->at, cfg->name)));
-	cfg->command = (str){ 0 };
-	if (cfg->box.profile.n)
-		warn(r, arena_fmt(r->a, "%s: \"sandbox\" is not used: it has a url",
-				  where(r, en->at, cfg->name)));
+	warn_idle(r, en, CHILD);
+	cfg->command = cfg->cwd = cfg->auth_command = (str){ 0 };
+	cfg->args = cfg->env = cfg->auth_args = (struct str_list){ 0 };
+	cfg->inherit_env = cfg->has_inherit_env = false;
+	cfg->box = (struct sandbox_cfg){ 0 };
 	rc = mcp_http_cfg_check(&cfg->http, r->a, e);
 	return rc < 0 ? err_wrap(e, rc, "%s", where(r, en->at, cfg->name)) : OK;
 }

@@ -2,8 +2,9 @@
  * mcp/manifest: which servers to run, from TOML ([[server]]) or the ecosystem's JSON form
  * ({"mcpServers": {...}}), told apart by the first byte that is not white space.
  *
- * Unknown keys warn, but inside "sandbox", "auth" and "sampling" they are errors: each might have
- * been a limit.  Errors name file, line and server.
+ * Unknown keys warn, and so do those that such a server has no use for; inside "sandbox", "auth"
+ * and "sampling" unknown ones are errors: each might have been a limit.  Errors name file, line
+ * and server.
  */
 #ifndef MCP_MANIFEST_H
 #define MCP_MANIFEST_H
@@ -19,6 +20,9 @@ struct mcp_server_cfg {
 	str name;
 	str command; /* "": behind http.url */
 	struct str_list args;
+	/* A person signs in to it with this command ("": command) and these arguments. */
+	str auth_command;
+	struct str_list auth_args;
 	struct str_list env; /* "K=V" */
 	struct str_list tools, exclude; /* allow by exact name; deny by name or glob */
 	str tools_prefix; /* "": the name */

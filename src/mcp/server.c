@@ -8,7 +8,7 @@
 #include "mcp/server.h"
 
 #include "base/version.h"
-#include "config/confine.h"
+#include "mcp/child.h"
 #include "mcp/client.h"
 #include "mcp/tasks.h"
 #include "mcp/http.h"
@@ -55,6 +55,9 @@ static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 	to->box.read = copy_list(a, from->box.read);
 	to->box.write = copy_list(a, from->box.write);
 	to->box.grants = copy_list(a, from->box.grants);
+	/* Not the server's business. */
+	to->auth_command = (str){ 0 };
+	to->auth_args = (struct str_list){ 0 };
 	mcp_http_cfg_copy(a, &to->http, &from->http);
 	mcp_auth_cfg_copy(a, &to->auth, &from->auth);
 	to->sampling.policy = arena_dup(a, from->sampling.policy);
@@ -203,19 +206,6 @@ static void find_secrets(struct mcp_server *s)
 	}
 }
 
-/* With the limits that commands have.  Its program may lie outside of the system. */
-static const struct sandbox *box_of(struct mcp_server *s)
-{
-	const struct sandbox_cfg *commands = &s->opt.config->exec.sandbox;
-	str command = s->cfg.command;
-
-	s->cfg.box.max_procs = commands->max_procs;
-	s->cfg.box.max_file_bytes = commands->max_file_bytes;
-	s->cfg.box.max_memory_bytes = commands->max_memory_bytes;
-	return config_sandbox(&s->a, s->opt.config, s->opt.vars, &s->cfg.box,
-			      str_starts(command, S("/")) ? command : S(""));
-}
-
 /* Nobody is asked for what the manifest does not allow. */
 static struct mcp_offer offer_of(const struct mcp_server *s)
 {
@@ -263,7 +253,8 @@ static void fill_client(struct mcp_server *s)
 		.label = label_of(s),
 		.env = s->opt.env,
 		.cwd = s->opt.cwd,
-		.box = box_of(s),
+		.box = mcp_child_box(&s->a, s->opt.config, s->opt.vars, &s->cfg.box,
+				     s->cfg.command),
 		.session = { .version = version_text(),
 			     .roots = roots_of(s),
 			     .level = &s->level,

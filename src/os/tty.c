@@ -15,6 +15,11 @@ bool tty_is(int fd)
 	return isatty(fd) == 1;
 }
 
+bool tty_keep(int fd, struct tty_mode *saved)
+{
+	return tcgetattr(fd, &saved->t) == 0;
+}
+
 int tty_raw(int fd, struct tty_mode *saved, struct err *e)
 {
 	struct termios t;

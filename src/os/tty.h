@@ -14,6 +14,9 @@ struct tty_mode {
 
 bool tty_is(int fd);
 
+/* The mode as it is, for tty_restore(); false where there is no terminal. */
+bool tty_keep(int fd, struct tty_mode *saved);
+
 /* Bytes as they are typed, without echo, signals or flow control; output is left alone.
  * *saved is the mode before, for tty_restore(), which is safe in any thread and thrice. */
 int tty_raw(int fd, struct tty_mode *saved, struct err *e) MUSTUSE;

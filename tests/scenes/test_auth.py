@@ -6,6 +6,7 @@ import re
 import signal
 import stat
 import struct
+import termios
 
 import pytest
 
@@ -465,3 +466,114 @@ def test_the_history_of_the_chat_keeps_no_code(gantry, model, auth):
     history = (gantry.data / "chat_history").read_text()
     assert "/auth far\n" in history and "wrong-code" not in history
     assert a.of("/token")
+
+
+LOGIN = """#!/usr/bin/python3
+import getpass, json, os, sys
+if "ask" in sys.argv:
+    print("got", len(getpass.getpass("password: ")), "letters", flush=True)
+if "wait" in sys.argv:
+    print("waiting", flush=True)
+    sys.stdin.readline()
+print("args", json.dumps(sys.argv[1:]))
+print("env", json.dumps(dict(os.environ)))
+print("cwd", os.getcwd())
+for path in sys.argv[1:]:
+    if path.startswith("/"):
+        try:
+            open(path, "w").close()
+            print("wrote", path)
+        except OSError as e:
+            print("refused", path, e.errno)
+sys.exit(int(os.environ.get("LOGIN_EXIT", "0")))
+"""
+
+
+@pytest.fixture
+def login(gantry, mcp):
+    """login(**keys): the manifest has a server that is a program, with these keys; the path of a
+    command by which one could sign in to it."""
+    path = gantry.dir / "login"
+    path.write_text(LOGIN, encoding="utf-8")
+    path.chmod(0o755)
+
+    def write(**keys):
+        mcp.servers[:] = [{"name": "near", "command": "/nowhere/server", **keys}]
+        mcp.write()
+        return str(path)
+    return write
+
+
+def said(text, word):
+    return [x[len(word) + 1:] for x in text.splitlines() if x.startswith(word + " ")]
+
+
+def test_a_server_that_is_a_program_is_signed_in_to_by_its_own_command(gantry, login):
+    """Its auth_command, where and as the server is run, and of ours nothing that is secret."""
+    login(auth_command=login(), env={"PLACE": "here"}, cwd=str(gantry.home), args=["--stdio"],
+          auth_args=["login", "--at=$PLACE", "${HOME}/x y", "$NOT_THERE", "$LLM_API_KEY"])
+    out = gantry.run("auth", "near", "--", "more", "--device").out
+    assert json.loads(said(out, "args")[0]) == [
+        "login", "--at=here", str(gantry.home) + "/x y", "", "", "more", "--device"]
+    env = json.loads(said(out, "env")[0])
+    assert env["PLACE"] == "here" and not [k for k in env if k.startswith(("LLM_", "GANTRY_", "TELEGRAM_"))]
+    assert said(out, "cwd") == [str(gantry.home)]
+    assert "ended well (exit 0)" in out
+
+
+def test_arguments_alone_are_for_the_command_of_the_server(gantry, login):
+    login(command=login(), args=["--stdio"], auth_args=["login"], inherit_env=False)
+    out = gantry.run("auth", "near", SOME_VARIABLE="x").out
+    assert json.loads(said(out, "args")[0]) == ["login"]
+    assert "SOME_VARIABLE" not in json.loads(said(out, "env")[0])
+
+
+def test_the_exit_code_of_such_a_command_is_told(gantry, login):
+    login(auth_command=login(), env={"LOGIN_EXIT": "7"})
+    assert "the command that signs in to near ended with exit 7" in gantry.run("auth", "near", code=1).err
+    login(auth_command="/nowhere/login")
+    assert "the command that signs in to near: " in gantry.run("auth", "near", code=1).err
+    login()
+    assert "or with an auth_command in its entry" in gantry.run("auth", "near", code=1).err
+    login(auth_command="x")
+    for option in ("--device", "--remove", "--status"):
+        assert "for servers behind a URL" in gantry.run("auth", "near", option, code=1).err
+
+
+def test_such_a_command_has_the_terminal_and_leaves_it_as_it_was(gantry, login):
+    login(auth_command=login(), auth_args=["ask"])
+    t = gantry.terminal("auth", "near")
+    t.out.wait(r"password: ")
+    t.keys("secret words\r")
+    t.out.wait(r"ended well")
+    assert "got 12 letters" in t.out.text and "secret words" not in t.out.text
+    t.wait(20, 0)
+    t = gantry.terminal("auth", "near")
+    t.out.wait(r"password: ")
+    t.keys("\x03")        # while nothing is echoed
+    t.wait(20, 1)
+    assert t.mode[3] & termios.ECHO
+
+
+def test_a_signal_ends_such_a_command(gantry, login):
+    login(auth_command=login(), auth_args=["wait"])
+    p = gantry.start("auth", "near")
+    p.out.wait(r"waiting")
+    p.popen.send_signal(signal.SIGINT)
+    p.wait(20, 1)
+    assert "ended with" in p.err.text and "args" not in p.out.text
+
+
+def test_such_a_command_is_held_to_the_sandbox_of_the_server(gantry, login):
+    work, inside, beside = gantry.dir / "work", gantry.dir / "work" / "token", gantry.data / "token"
+    work.mkdir()
+    login(auth_command=login(), auth_args=[str(inside), str(beside)],
+          sandbox={"profile": "compat", "write": [str(work)]})
+    out = gantry.run("auth", "near", GANTRY_AGENT_WORKSPACE=str(work)).out
+    assert said(out, "wrote") == [str(inside)]
+    assert len(said(out, "refused")) == 1 and not beside.exists()
+
+
+def test_what_stands_behind_a_server_with_a_url_is_refused(gantry, auth):
+    auth()
+    assert "nothing may stand behind its name" in gantry.run("auth", "far", "--", "x", code=1).err

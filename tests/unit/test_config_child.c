@@ -102,6 +102,36 @@ static void there_is_always_a_path(void **state)
 	assert_null(v[1]);
 }
 
+static void variables_in_a_text_are_those_of_the_child(void **state)
+{
+	static const char *const has[] = { "A=one", "LONG_2=two words", "EMPTY=", "AB=", NULL };
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "", "" },
+		{ "plain", "plain" },
+		{ "$A", "one" },
+		{ "${A}", "one" },
+		{ "x$A.y${LONG_2}z", "xone.ytwo wordsz" },
+		{ "$A$A", "oneone" },
+		{ "$LONG_2", "two words" },
+		{ "$UNSET|${UNSET}|$EMPTY", "||" },
+		{ "$AB", "" }, /* the longest name */
+		{ "${A", "${A" },
+		{ "${}", "${}" },
+		{ "${A B}", "${A B}" },
+		{ "$", "$" },
+		{ "cost $5, $$A", "cost $5, $one" },
+		{ "${A}}", "one}" },
+	};
+	SCOPED(arena_free) struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_string_equal(config_child_expand(&a, has, str_of(rows[i].text)).p,
+				    rows[i].want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +139,7 @@ int main(void)
 		cmocka_unit_test(inheriting_passes_all_but_our_own_and_every_secret),
 		cmocka_unit_test(what_is_declared_is_there_and_wins),
 		cmocka_unit_test(there_is_always_a_path),
+		cmocka_unit_test(variables_in_a_text_are_those_of_the_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

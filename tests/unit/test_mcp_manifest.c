@@ -47,6 +47,9 @@ static void show_server(struct buf *b, const struct mcp_server_cfg *s)
 		buf_fmt(b, "  command: %.*s\n", STRF(s->command));
 	show_http(b, &s->http);
 	show_list(b, "arg", s->args);
+	if (s->auth_command.n)
+		buf_fmt(b, "  auth_command: %.*s\n", STRF(s->auth_command));
+	show_list(b, "auth_arg", s->auth_args);
 	show_list(b, "env", s->env);
 	show_list(b, "tool", s->tools);
 	show_list(b, "exclude", s->exclude);
