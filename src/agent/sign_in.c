@@ -178,7 +178,7 @@ static int act(struct mcp_auth *au, str server, str rest, struct arena *a, str *
 	return mcp_auth_forget(au, c, e);
 }
 
-/* An own limit: whoever waits for this thread does so for no server. */
+/* An own limit: the person who waits for the answer does so for no server. */
 static str limited(struct mcp_auth *au, str server, str rest, struct arena *a,
 		   const struct cancel *c)
 {
@@ -210,33 +210,56 @@ str sign_in_command(struct agent *ag, str args, struct arena *a, const struct ca
 	return limited(au, server, rest, a, c);
 }
 
-bool sign_in_paste(struct agent *ag, str message, struct arena *a, str *reply,
-		   const struct cancel *c)
+/* The sign-in that waits for an address, *alike: none, but it may hold a code all the same. */
+static struct mcp_auth *expected(struct agent *ag, str paste, struct arena *a, str *server,
+				 bool *alike)
 {
-	str paste = str_trim(message);
 	struct mcp_manifest m;
-	bool alike = false;
 
+	*alike = false;
 	if (!str_starts(paste, S("http")) || str_has(paste, S(" ")) ||
 	    str_has(paste, S("\n")) ||
 	    !(str_has(paste, S("code=")) || str_has(paste, S("error="))) ||
 	    servers(ag, a, &m, NULL) < 0)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < m.n; i++) {
 		struct mcp_auth *au;
 
 		if (!behind_url(ag, &m.servers[i]) || make(ag, &m.servers[i], &au, NULL) < 0)
 			continue;
 		enum mcp_auth_fit fit = mcp_auth_expects(au, paste);
-		if (fit == MCP_AUTH_OURS) {
-			*reply = limited(au, m.servers[i].name, paste, a, c);
-			return true;
-		}
-		alike |= fit == MCP_AUTH_ALIKE;
+		*server = m.servers[i].name;
+		if (fit == MCP_AUTH_OURS)
+			return au;
+		*alike |= fit == MCP_AUTH_ALIKE;
 		mcp_auth_free(au);
 	}
-	*reply = S("That address belongs to no sign-in that is under way, so it was not used; "
-		   "begin "
-		   "anew with /auth SERVER");
-	return alike; /* it may hold a code all the same */
+	return NULL;
+}
+
+bool sign_in_expects(struct agent *ag, str message)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	bool alike;
+	str server;
+	struct mcp_auth *au = expected(ag, str_trim(message), &a, &server, &alike);
+
+	mcp_auth_free(au);
+	return au || alike;
+}
+
+bool sign_in_paste(struct agent *ag, str message, struct arena *a, str *reply,
+		   const struct cancel *c)
+{
+	str paste = str_trim(message), server;
+	bool alike;
+	struct mcp_auth *au = expected(ag, paste, a, &server, &alike);
+
+	if (au)
+		*reply = limited(au, server, paste, a, c);
+	else if (alike)
+		*reply =
+			S("That address belongs to no sign-in that is under way, so it was not "
+			  "used; begin anew with /auth SERVER");
+	return au || alike;
 }

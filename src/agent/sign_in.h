@@ -13,6 +13,9 @@
  * a page and a code; "SERVER wait" whether that was typed; "SERVER remove"; else "SERVER PASTE". */
 str sign_in_command(struct agent *ag, str args, struct arena *a, const struct cancel *c);
 
+/* Is the whole message an address that a sign-in here may be waiting for?  Asks no network. */
+bool sign_in_expects(struct agent *ag, str message);
+
 /* Is the whole message an address that a browser was sent to?  Then *reply says what came of it. */
 bool sign_in_paste(struct agent *ag, str message, struct arena *a, str *reply,
 		   const struct cancel *c);

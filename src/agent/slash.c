@@ -23,6 +23,7 @@
 #include "text/text.h"
 
 enum args { ARGS_NONE, ARGS_OPTIONAL, ARGS_WORD };
+enum { SLOW = 1 };
 
 struct ask {
 	struct agent *ag;
@@ -32,16 +33,6 @@ struct ask {
 };
 
 static str run_help(const struct ask *q);
-static void add_questions(struct buf *b, const struct ask *q)
-{
-	struct approval *v;
-	struct err e = { 0 };
-	size_t n = 0;
-
-	if (store_approval_list(q->ag->opt.store, q->channel, q->a, &v, &n, &e) == OK && n > 0)
-		buf_fmt(b, "\nwaiting for your answer: %zu question%s", n, n == 1 ? "" : "s");
-}
-
 static str run_status(const struct ask *q);
 static str run_tools(const struct ask *q);
 static str run_brief(const struct ask *q);
@@ -60,7 +51,7 @@ static const struct slash {
 	const char *name;
 	enum args args;
 	str (*run)(const struct ask *q); /* NULL: a control word */
-	enum control control;
+	int what; /* of a control word: its enum control; else 0, or SLOW: it asks the network */
 	const char *help; /* NULL: an alias, not listed */
 } table[] = {
 	{ "start", ARGS_OPTIONAL, run_start, 0, "a greeting, and this list" },
@@ -69,7 +60,8 @@ static const struct slash {
 	{ "clear", ARGS_NONE, NULL, CONTROL_NEW, NULL },
 	{ "status", ARGS_NONE, run_status, 0, "uptime, model, history, tools, tokens" },
 	{ "tools", ARGS_NONE, run_tools, 0, "every tool the model can call" },
-	{ "prompts", ARGS_NONE, run_prompts, 0, "the prompts of tool servers, /SERVER:PROMPT" },
+	{ "prompts", ARGS_NONE, run_prompts, SLOW,
+	  "the prompts of tool servers, /SERVER:PROMPT" },
 	{ "stop", ARGS_NONE, NULL, CONTROL_STOP, "end the running turn, drop what waits" },
 	{ "cancel", ARGS_NONE, NULL, CONTROL_STOP, NULL },
 	{ "whoami", ARGS_NONE, run_whoami, 0, "who you are here: chat, user, session" },
@@ -77,7 +69,7 @@ static const struct slash {
 	{ "brief", ARGS_WORD, run_brief, 0, "PREFIX: switch its tools on, for six hours" },
 	{ "short", ARGS_WORD, run_short, 0, "PREFIX: switch its tools on, for 27 hours" },
 	{ "off", ARGS_WORD, run_off, 0, "PREFIX: switch its tools off again" },
-	{ "auth", ARGS_OPTIONAL, run_auth, 0, "SERVER: sign in to a tool server" },
+	{ "auth", ARGS_OPTIONAL, run_auth, SLOW, "SERVER: sign in to a tool server" },
 	{ "tokens", ARGS_NONE, run_tokens, 0, "where the tokens of a request go" },
 	{ "usage", ARGS_NONE, run_usage, 0, "tokens and cost: today, this month, here" },
 	{ "perf", ARGS_NONE, run_perf, 0, "where the time of the last turns went" },
@@ -107,11 +99,12 @@ int slash_control(str text, struct arena *a, enum control *what)
 
 	if (!s || s->run)
 		return E_NOENT;
-	*what = s->control;
+	*what = (enum control)s->what;
 	return OK;
 }
 
-str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef)
+str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef,
+			bool busy)
 {
 	str queued = ef->dropped
 			     ? arena_fmt(a, " %lld waiting message%s dropped.",
@@ -122,7 +115,7 @@ str slash_control_reply(struct arena *a, enum control what, const struct control
 		return arena_fmt(a, "session reset%s%.*s",
 				 ef->turn_id.n ? "; the running turn was stopped." : ".",
 				 STRF(queued));
-	if (ef->turn_id.n)
+	if (ef->turn_id.n || busy)
 		return arena_fmt(a, "stopping…%.*s", STRF(queued));
 	return ef->dropped ? str_trim(queued) : S("nothing is running.");
 }
@@ -153,6 +146,16 @@ bool slash_command(struct agent *ag, str channel, str address, str sender, str t
 		return false;
 	*reply = s->run(&(struct ask){ ag, channel, address, sender, args, a, c });
 	return true;
+}
+
+bool slash_slow(struct agent *ag, str channel, str sender, str text)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	str args;
+	const struct slash *s = find(text, &a, &args);
+
+	return s ? s->run && s->what == SLOW
+		 : owns(ag, channel, sender) && sign_in_expects(ag, text);
 }
 
 /* Two words, whatever is between them. */
@@ -315,6 +318,16 @@ static void add_sandbox(struct buf *b, const struct ask *q)
 	if (commands.n)
 		buf_fmt(b, "\nsandbox of commands: %.*s", STRF(commands));
 	buf_fmt(b, "\nself: %s", sandbox_self_text());
+}
+
+static void add_questions(struct buf *b, const struct ask *q)
+{
+	struct approval *v;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	if (store_approval_list(q->ag->opt.store, q->channel, q->a, &v, &n, &e) == OK && n > 0)
+		buf_fmt(b, "\nwaiting for your answer: %zu question%s", n, n == 1 ? "" : "s");
 }
 
 static void add_session(struct buf *b, const struct ask *q)

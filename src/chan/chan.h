@@ -19,20 +19,22 @@ struct chan_up {
 	void (*on_inbox)(void *arg);
 	/* After a commit that added outbox rows. */
 	void (*on_outbox)(void *arg);
-	/* A control word took effect: fire the turn's token. */
-	void (*on_control)(void *arg, str turn_id);
-	/* Is text a command that is answered at once, beside any turn?  If so, *reply is its
-	 * answer; the channel adds it to the outbox in the transaction that records the event.
-	 * Called outside any transaction.  It may wait for the writer, until c ends. */
+	/* A control word took effect: end what runs, the turn (fire its token; "" none) and, for
+	 * /stop, the commands of the address. */
+	void (*on_control)(void *arg, enum control what, str channel, str address, str turn_id);
+	/* Is text a command that is answered beside any turn?  If so, *reply is its answer; the
+	 * channel adds it to the outbox in the transaction that records the event.  "": it takes
+	 * time, and its answer comes by the outbox later.  Called outside any transaction, from
+	 * the channel's thread.  It may wait for the writer, until c ends. */
 	bool (*command)(void *arg, str channel, str address, str sender, str text,
 			struct arena *a, str *reply, const struct cancel *c);
 	/* A question that a call waits for moved on, or ended. */
 	void (*on_answer)(void *arg, str turn_id);
 	/* The words /stop and /new and their like: OK and *what, or E_NOENT. */
 	int (*control)(str text, struct arena *a, enum control *what);
-	/* What to tell the user after a control word. */
-	str (*control_reply)(struct arena *a, enum control what,
-			     const struct control_effect *ef);
+	/* What to tell the user after a control word; before on_control. */
+	str (*control_reply)(void *arg, str channel, str address, struct arena *a,
+			     enum control what, const struct control_effect *ef);
 	/* A poll was completed: the other side is there.  From the first on, questions may
 	 * expire.  Cheap; call it after each. */
 	void (*on_poll)(void *arg);

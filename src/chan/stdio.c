@@ -284,7 +284,11 @@ static int add_entry(struct stdio *s, struct tx *tx, struct entry *x, struct are
 		break;
 	}
 	rc = store_control(tx, x->what, row.channel, row.address, S(""), a, &x->effect, e);
-	return rc < 0 ? rc : add_notice(tx, s->up.control_reply(a, x->what, &x->effect), e);
+	return rc < 0 ? rc
+		      : add_notice(tx,
+				   s->up.control_reply(s->up.arg, row.channel, row.address, a,
+						       x->what, &x->effect),
+				   e);
 }
 
 static int commit_batch(struct stdio *s, struct entry *v, size_t n, struct arena *a,
@@ -316,8 +320,9 @@ static void announce(const struct stdio *s, const struct entry *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		messages += v[i].kind == ENTRY_MESSAGE;
 		others += v[i].kind != ENTRY_MESSAGE;
-		if (v[i].effect.turn_id.n)
-			s->up.on_control(s->up.arg, v[i].effect.turn_id);
+		if (v[i].kind == ENTRY_CONTROL)
+			s->up.on_control(s->up.arg, v[i].what, S(STDIO_CHANNEL),
+					 S(STDIO_ADDRESS), v[i].effect.turn_id);
 	}
 	if (messages)
 		s->up.on_inbox(s->up.arg);

@@ -216,7 +216,10 @@ static int add_control(struct batch *b, struct tx *tx, struct entry *x, struct e
 
 	if (rc < 0 || x->effect.seen)
 		return rc;
-	return add_notice(tx, x, b->t->up.control_reply(b->a, x->what, &x->effect), e);
+	return add_notice(tx, x,
+			  b->t->up.control_reply(b->t->up.arg, CHANNEL, x->address, b->a,
+						 x->what, &x->effect),
+			  e);
 }
 
 static int add_entry(struct batch *b, struct tx *tx, struct entry *x, struct err *e)
@@ -275,8 +278,9 @@ static void announce(struct batch *b)
 		if (asked.n)
 			up->on_answer(up->arg, asked);
 		files = files || x->fetch.n;
-		if (x->effect.turn_id.n)
-			up->on_control(up->arg, x->effect.turn_id);
+		if (x->kind == CONTROL && !x->effect.seen)
+			up->on_control(up->arg, x->what, CHANNEL, x->address,
+				       x->effect.turn_id);
 		if (x->kind == PRESS)
 			telegram_live_answer(b->t, &x->ev, &x->press);
 	}

@@ -54,8 +54,26 @@ static int control(struct chat *c, enum control what, struct arena *a, struct er
 				&effect, e)) < 0 ||
 	    (rc = store_commit(&tx, e)) < 0)
 		return rc;
-	face_say(&c->face, slash_control_reply(a, what, &effect));
+	face_say(&c->face, slash_control_reply(a, what, &effect, false));
 	return OK;
+}
+
+/* Is it a command?  Ctrl-C ends one that takes time, and the answer is left out. */
+static int command(struct chat *c, str line, struct arena *a, bool *taken, struct err *e)
+{
+	struct cancel token;
+	str reply;
+	int rc = own_begin(&c->own, &token, e);
+
+	if (rc < 0)
+		return rc;
+	*taken = slash_command(c->g.agent, S(OWN_CHANNEL), c->own.address, S("local"), line, a,
+			       &reply, &token);
+	rc = cancel_reason(&token) == CANCEL_USER ? err_set(e, E_CANCELED, "stopped") : OK;
+	own_end(&c->own, &token);
+	if (*taken && rc == OK)
+		face_say(&c->face, reply);
+	return rc;
 }
 
 /* One line of the person's. */
@@ -63,16 +81,16 @@ static int take(struct chat *c, str line, struct arena *a, struct err *e)
 {
 	char turn[ID_LEN + 1];
 	enum control what;
-	str reply, state = { 0 }, error;
+	str state = { 0 }, error;
+	bool taken = false;
 
 	if (slash_control(line, a, &what) == OK)
 		return control(c, what, a, e);
-	if (slash_command(c->g.agent, S(OWN_CHANNEL), c->own.address, S("local"), line, a,
-			  &reply, &c->own.leave)) {
-		face_say(&c->face, reply);
+	int rc = command(c, line, a, &taken, e);
+	if (rc == OK && taken)
 		return OK;
-	}
-	int rc = own_turn(&c->own, line, turn, e);
+	if (rc == OK)
+		rc = own_turn(&c->own, line, turn, e);
 	if (rc == OK && turn[0])
 		rc = store_turn_state(c->g.store, str_of(turn), a, &state, &error, e);
 	if (rc == E_CANCELED || str_eq(state, S("canceled"))) {

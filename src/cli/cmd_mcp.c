@@ -81,13 +81,13 @@ static int run(struct cli *cli)
 
 	if ((code = cli_rest(cli, 0, 0)) != EXIT_OK)
 		return code;
+	if (cli->terminal)
+		return cli_fail(
+			"this speaks the Model Context Protocol over a pipe and is to be "
+			"started by a host; see gantry mcp --help");
 	if ((code = cli_config(cli, CONFIG_STORE | CONFIG_MODEL | CONFIG_TOOLS, true, &cfg)) !=
 	    EXIT_OK)
 		return code;
-	if (cli->terminal)
-		(void)cli_fail(
-			"this speaks the Model Context Protocol and is to be started by a "
-			"host; see gantry mcp --help");
 	if (go_within(cli, cfg, &e) < 0 || signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);
 	else

@@ -12,6 +12,8 @@
 #define BUSY_LOOK_MS 200
 #define RECOVER_LOOKS 10
 
+#define COMMAND S("command") /* in the registry of turns, where no turn is called so */
+
 /* What /stop does: the rows first, then the wait. */
 static void stop_turn(struct own *o)
 {
@@ -22,11 +24,13 @@ static void stop_turn(struct own *o)
 	if (!o->no_rows && store_begin(&tx, o->g->store, NULL, NULL) == OK &&
 	    store_control(&tx, CONTROL_STOP, S(OWN_CHANNEL), o->address, (str){ 0 }, &a,
 			  &effect, NULL) == OK &&
-	    store_commit(&tx, NULL) == OK)
+	    store_commit(&tx, NULL) == OK) {
 		(void)turns_fire(&o->g->turns, effect.turn_id, CANCEL_USER);
-	else
+		(void)turns_fire(&o->g->turns, COMMAND, CANCEL_USER);
+	} else {
 		/* It has to end all the same. */
 		turns_fire_all(&o->g->turns, CANCEL_USER);
+	}
 	atomic_store(&o->stopped, true);
 	bell_ring(&o->kick);
 }
@@ -131,10 +135,9 @@ static int run(struct own *o, int64_t row, struct work_done *done, struct err *e
 	return rc;
 }
 
-/* From now on a signal is about the turn. */
-static void begin(struct own *o, char *turn)
+/* From now on a signal is about what is done now. */
+static void begin(struct own *o)
 {
-	turn[0] = '\0';
 	atomic_store(&o->signo, 0);
 	atomic_store(&o->stopped, false);
 	atomic_store(&o->busy, true);
@@ -145,17 +148,10 @@ static int run_to_end(struct own *o, int64_t row, char *turn, struct err *e)
 	struct work_done done = { 0 };
 	int rc = run(o, row, &done, e);
 
+	turn[0] = '\0';
 	/* Not the one that may have come first. */
 	if (done.turn[0] && done.row >= row)
 		memcpy(turn, done.turn, sizeof done.turn);
-	return rc;
-}
-
-int own_run(struct own *o, int64_t row, char *turn, struct err *e)
-{
-	begin(o, turn);
-	int rc = run_to_end(o, row, turn, e);
-	atomic_store(&o->busy, false);
 	return rc;
 }
 
@@ -164,7 +160,8 @@ int own_turn(struct own *o, str text, char *turn, struct err *e)
 	int64_t wake_at, row = 0;
 	int rc;
 
-	begin(o, turn);
+	turn[0] = '\0';
+	begin(o);
 	if ((rc = insert(o, text, &row, e)) == OK)
 		rc = run_to_end(o, row, turn, e);
 	/* The turn is over: a signal from now on is about what comes after it. */
@@ -172,4 +169,30 @@ int own_turn(struct own *o, str text, char *turn, struct err *e)
 	while (rc == OK)
 		rc = work_deliver(o->g, &o->work, &wake_at, e);
 	return rc == E_NOENT ? OK : rc;
+}
+
+int own_begin(struct own *o, struct cancel *token, struct err *e)
+{
+	int rc = cancel_init(token, &o->leave, 0, e);
+
+	if (rc < 0)
+		return rc;
+	(void)turns_enter(&o->g->turns, COMMAND, token);
+	begin(o);
+	return OK;
+}
+
+void own_end(struct own *o, struct cancel *token)
+{
+	atomic_store(&o->busy, false);
+	turns_leave(&o->g->turns, COMMAND);
+	cancel_done(token);
+}
+
+int own_run(struct own *o, int64_t row, char *turn, struct err *e)
+{
+	begin(o);
+	int rc = run_to_end(o, row, turn, e);
+	atomic_store(&o->busy, false);
+	return rc;
 }

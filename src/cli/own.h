@@ -45,6 +45,11 @@ void own_close(struct own *o);
  * store_turn_state().  E_CANCELED: stopped while it waited for another turn of the session. */
 int own_turn(struct own *o, str text, char *turn, struct err *e) MUSTUSE;
 
+/* Between these a signal fires token, a child of .leave, as it would a turn's.  For a command that
+ * takes time; own_end() is for an own_begin() that was OK. */
+int own_begin(struct own *o, struct cancel *token, struct err *e) MUSTUSE;
+void own_end(struct own *o, struct cancel *token);
+
 /* Run the turn of a row of ours that is there already; nothing is delivered.  As above. */
 int own_run(struct own *o, int64_t row, char *turn, struct err *e) MUSTUSE;
 

@@ -10,10 +10,12 @@
 #include "gateway/gateway.h"
 
 #include "agent/slash.h"
+#include "gateway/errands.h"
 #include "gateway/feed.h"
 #include "gateway/reload.h"
 #include "gateway/jobs.h"
 #include "gateway/questions.h"
+#include "gateway/sweep.h"
 #include "gateway/work.h"
 #include "os/clock.h"
 #include "os/heap.h"
@@ -22,8 +24,8 @@
 #include "os/spawner.h"
 #include "os/thread.h"
 #include "store/inbox.h"
-#include "store/memory.h"
 #include "store/system.h"
+#include "store/memory.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,8 +36,6 @@
 #define IDLE_LOOK_MS 30000 /* a lost ring costs this much at most */
 #define FULL_WAIT_MS 5000
 #define TIDY_BEATS 4
-#define IDLE_KEPT_MS 60000
-#define RETAIN_EVERY_MS (20 * 60000)
 #define CHECK_AFTER_MS 1000
 
 struct gateway {
@@ -46,8 +46,9 @@ struct gateway {
 	size_t workers_n;
 	_Atomic size_t workers_begun, deliverers_begun;
 	struct reload reload;
+	struct errands errands;
 	struct cancel deliver; /* deliverers and the clock outlive the turns */
-	int64_t retain_at_ms; /* of the clock: when it next looks for what is too old */
+	struct sweep sweep; /* the clock's */
 	_Atomic bool input_ended;
 	struct beats beats;
 	struct feed feed;
@@ -219,47 +220,6 @@ static int clock_wait(struct gateway *d, int64_t beat_at_ms, int64_t at_ms, stru
 	return cancel_reason(&d->deliver) != CANCEL_NONE ? rc : OK;
 }
 
-/* What the last burst needed, and nobody needs now. */
-static void shrink(struct gateway *d)
-{
-	http_pool_tidy(d->g->pool, IDLE_KEPT_MS);
-	store_tidy_readers(d->g->store, IDLE_KEPT_MS);
-	heap_trim();
-}
-
-/* Now and then, for what is old is not in a hurry; the rest of much at the next tidying. */
-static int retain(struct gateway *d, struct err *e)
-{
-	bool more = false;
-	int rc = OK;
-
-	if (clock_mono_ms() < d->retain_at_ms)
-		return OK;
-	rc = store_retain(d->g->store, &d->g->cfg->store, &more, &d->deliver, e);
-	if (rc == OK && !more)
-		d->retain_at_ms = clock_mono_ms() + RETAIN_EVERY_MS;
-	return rc;
-}
-
-/* What processes that died meanwhile left behind, and what is too old to keep. */
-static int tidy(struct gateway *d, struct err *e)
-{
-	int64_t turns = 0, purged;
-	shrink(d);
-	int rc = store_recover(d->g->store, &d->deliver, &turns, e);
-
-	if (rc == OK && turns) {
-		log_info("turns.recovered", "n=%lld", (long long)turns);
-		bell_ring(&d->g->inbox);
-		bell_ring(&d->g->outbox);
-	}
-	if (rc == OK)
-		rc = retain(d, e);
-	if (rc == OK)
-		rc = store_memory_purge(d->g->store, &d->deliver, &purged, e);
-	return rc < 0 ? rc : store_blobs_sweep(d->g->store, e);
-}
-
 /* The check of a large file is no standstill. */
 struct checking {
 	struct gateway *d;
@@ -288,8 +248,7 @@ static int check(struct gateway *d, struct err *e)
 	return rc < 0 ? rc : store_memory_check(d->g->store, &d->deliver, &memory, e);
 }
 
-/* Heartbeats; questions; schedules; and what has time: the check of the file, and now and then tidying
- * up. */
+/* Heartbeats; questions; schedules; and what has time: the check of the file, tidying up. */
 static void *clock_main(void *arg)
 {
 	struct gateway *d = arg;
@@ -309,7 +268,7 @@ static void *clock_main(void *arg)
 			rc = rc < 0 ? rc : check(d, &e);
 			heap_trim(); /* of what the start needed */
 		} else if (beats % TIDY_BEATS == 0) {
-			rc = tidy(d, &e);
+			rc = sweep_up(&d->sweep, d->g, &d->deliver, &e);
 		}
 		if (rc == OK)
 			rc = work_schedule(d->g, &d->deliver, &e);
@@ -358,10 +317,12 @@ static void up_outbox(void *arg)
 	bell_ring(&((struct gateway *)arg)->g->outbox);
 }
 
-static void up_control(void *arg, str turn_id)
+static void up_control(void *arg, enum control what, str channel, str address, str turn_id)
 {
 	struct gateway *d = arg;
 
+	if (what == CONTROL_STOP)
+		errands_stop(&d->errands, channel, address);
 	(void)turns_fire(&d->g->turns, turn_id, CANCEL_USER);
 	work_news(d->g);
 	bell_ring(&d->g->inbox);
@@ -379,7 +340,15 @@ static bool up_command(void *arg, str channel, str address, str sender, str text
 {
 	struct gateway *d = arg;
 
-	return slash_command(d->g->agent, channel, address, sender, text, a, reply, c);
+	return errands_command(&d->errands, channel, address, sender, text, a, reply, c);
+}
+
+static str up_control_reply(void *arg, str channel, str address, struct arena *a,
+			    enum control what, const struct control_effect *ef)
+{
+	struct gateway *d = arg;
+
+	return slash_control_reply(a, what, ef, errands_run(&d->errands, channel, address));
 }
 
 static void up_poll(void *arg)
@@ -432,6 +401,11 @@ static int start_threads(struct gateway *d, const struct chan_up *up, struct err
 	return d->opt->channel->start(d->opt->channel, d->g->store, up, &d->g->stop, e);
 }
 
+static bool is_at_work(struct gateway *d)
+{
+	return turns_running(&d->g->turns) || errands_run(&d->errands, S(""), S(""));
+}
+
 /* Is there nothing left to do?  Asked after the input has ended. */
 static bool drained(struct gateway *d)
 {
@@ -439,12 +413,12 @@ static bool drained(struct gateway *d)
 	int64_t open = 0, pending = 0;
 
 	/* The rows are asked, not the registry: a claimed turn enters that a moment later. */
-	if (turns_running(&d->g->turns))
+	if (is_at_work(d))
 		return false;
 	if (store_inbox_open(d->g->store, &open, &e) < 0 ||
 	    store_outbox_pending(d->g->store, (str){ 0 }, &pending, &e) < 0)
 		return true; /* the database is gone: nothing more will happen */
-	return open == 0 && pending == 0 && turns_running(&d->g->turns) == 0;
+	return open == 0 && pending == 0 && !is_at_work(d);
 }
 
 /* Until something ends the daemon; the signal, or 0. */
@@ -480,12 +454,12 @@ static int watch(struct gateway *d)
 	}
 }
 
-/* Running turns get their grace. */
+/* Running turns get their grace; commands end at once, and say so. */
 static void await_turns(struct gateway *d)
 {
 	int64_t until = clock_mono_ms() + d->g->cfg->gateway.grace_ms;
 
-	while (turns_running(&d->g->turns) && !atomic_load(&d->failed)) {
+	while (is_at_work(d) && !atomic_load(&d->failed)) {
 		if (wait_fd(d->g->control.fd, POLLIN, until, NULL, NULL) < 0)
 			return;
 		bell_hear(&d->g->control);
@@ -524,6 +498,7 @@ static void stop(struct gateway *d)
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		thread_join(&d->workers[i]);
 	thread_join(&d->system);
+	errands_end(&d->errands);
 	cancel_fire(&d->deliver, CANCEL_SHUTDOWN);
 	for (size_t i = 0; i < DELIVERERS; i++)
 		thread_join(&d->deliverers[i]);
@@ -551,7 +526,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		.on_answer = up_answer,
 		.command = up_command,
 		.control = slash_control,
-		.control_reply = slash_control_reply,
+		.control_reply = up_control_reply,
 		.on_poll = up_poll,
 		.on_try = up_try,
 		.on_end = up_end,
@@ -559,6 +534,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 	};
 	int rc;
 
+	errands_init(&d.errands, g);
 	feed_init(&d.feed, opt->notify, g->cfg);
 	*signo = 0;
 	if ((rc = engine_check_schema(g, e)) < 0 ||

@@ -13,6 +13,7 @@ import pytest
 from fakes.auth_server import AuthServer
 from fakes.mcp_http import Far
 from fakes.model import call
+from fakes.telegram import ALLOWED
 
 LINK = re.compile(r"^http://127\.0\.0\.1:\d+/authorize\S+$", re.M)
 ASKED = "server far: %s; sign in with: gantry auth far"
@@ -468,6 +469,7 @@ def test_the_history_of_the_chat_keeps_no_code(gantry, model, auth):
     assert a.of("/token")
 
 
+
 LOGIN = """#!/usr/bin/python3
 import getpass, json, os, sys
 if "ask" in sys.argv:
@@ -577,3 +579,82 @@ def test_such_a_command_is_held_to_the_sandbox_of_the_server(gantry, login):
 def test_what_stands_behind_a_server_with_a_url_is_refused(gantry, auth):
     auth()
     assert "nothing may stand behind its name" in gantry.run("auth", "far", "--", "x", code=1).err
+
+
+OTHER = 4711
+
+
+def hanging(bot, auth):
+    """The person's address was sent, and the authorization server says nothing to it."""
+    a = auth("hold")
+    bot.user(OTHER)
+    bot.run(TELEGRAM_ALLOWED_USERS="%d,%d" % (ALLOWED, OTHER))
+    bot.say("/auth far")
+    bot.wait_text("Send me that address, whole")
+    bot.say(a.browse(LINK.search("\n".join(bot.seen()))[0]))
+    a.board.wait(lambda: a.of("/token"), "the request that hangs")
+    return a
+
+
+def test_while_a_server_hangs_at_a_sign_in_others_are_heard_and_stop_ends_it(bot, model, auth):
+    a = hanging(bot, auth)
+    model.reply("I hear you")
+    bot.say("hi", OTHER, OTHER)
+    bot.wait_text("I hear you", OTHER)
+    bot.say("/status")
+    bot.wait_text("uptime=")
+    bot.say("/stop", OTHER, OTHER)              # not theirs
+    bot.wait_text("^nothing is running", OTHER)
+    bot.say("/stop")
+    bot.wait_text("^stopping…$")
+    bot.say("/auth")                            # comes after it
+    bot.wait_text("^far: ")
+    assert not [x for x in bot.seen() if "did not work" in x or "Signed in" in x]
+    a.gate.set()
+
+
+def test_commands_of_one_chat_wait_for_each_other_and_a_stop_drops_them_all(bot, model, auth):
+    a = hanging(bot, auth)
+    bot.say("/auth")
+    bot.say("/auth", OTHER, OTHER)
+    bot.wait_text("far: waiting for the address", OTHER)
+    a.gate.set()
+    bot.wait_text("Signed in to far")
+    bot.wait_text("^far: signed in")
+    a.gate.clear()
+    bot.say("/auth far")
+    bot.wait_text("Send me that address, whole", n=2)
+    bot.say(a.browse(LINK.findall("\n".join(bot.seen()))[-1]))
+    a.board.wait(lambda: len(a.of("/token")) == 2, "the request that hangs")
+    bot.say("/auth nowhere")
+    bot.say("/stop")
+    bot.wait_text("^stopping…$")
+    bot.say("/auth")
+    bot.wait_text("^far: signed in", n=2)
+    assert not [x for x in bot.seen() if "nowhere" in x and "there is no tool server" in x]
+
+
+def test_a_daemon_that_ends_says_that_the_sign_in_did_not_work(gantry, bot, model, auth):
+    a = hanging(bot, auth)
+    bot.stop_gantry(gantry.procs[-1])
+    bot.run(TELEGRAM_ALLOWED_USERS="%d,%d" % (ALLOWED, OTHER))
+    bot.wait_text("That did not work: ")
+    a.gate.set()
+
+
+def test_at_a_terminal_an_interrupt_ends_the_command_and_not_the_chat(gantry, model, auth):
+    a = auth("hold")
+    t = gantry.terminal()
+    t.see(r">")
+    t.keys("/auth far\r")
+    t.see("Send me that address, whole")
+    t.keys("/auth far some-code\r")
+    a.board.wait(lambda: a.of("/token"), "the request that hangs")
+    t.keys("\x03")
+    t.see(r"\(stopped\)")
+    t.keys("/whoami\r")
+    t.see("session: ")
+    t.keys("/quit\r")
+    t.wait(20, 0)
+    a.gate.set()
+

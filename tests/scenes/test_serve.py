@@ -663,3 +663,9 @@ def test_it_is_explained_to_who_starts_it_by_hand(gantry):
     out = gantry.run("mcp", "--help").out
     assert "usage: gantry mcp" in out and "mcpServers" in out
     gantry.run("mcp", "surplus", code=2)
+
+
+def test_at_a_terminal_it_says_who_starts_it_and_ends(gantry):
+    t = gantry.terminal("mcp")
+    t.see("to be started by a host")
+    t.wait(20, 1)

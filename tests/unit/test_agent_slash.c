@@ -135,15 +135,19 @@ static const struct effect {
 	const char *turn;
 	int64_t dropped;
 	const char *says;
+	bool busy;
 } effects[] = {
-	{ CONTROL_STOP, "", 0, "nothing is running." },
-	{ CONTROL_STOP, "", 1, "1 waiting message dropped." },
-	{ CONTROL_STOP, "x", 0, "stopping…" },
-	{ CONTROL_STOP, "x", 2, "stopping… 2 waiting messages dropped." },
-	{ CONTROL_NEW, "", 0, "session reset." },
-	{ CONTROL_NEW, "x", 0, "session reset; the running turn was stopped." },
+	{ CONTROL_STOP, "", 0, "nothing is running.", false },
+	{ CONTROL_STOP, "", 1, "1 waiting message dropped.", false },
+	{ CONTROL_STOP, "x", 0, "stopping…", false },
+	{ CONTROL_STOP, "", 0, "stopping…", true },
+	{ CONTROL_STOP, "", 1, "stopping… 1 waiting message dropped.", true },
+	{ CONTROL_NEW, "", 0, "session reset.", true },
+	{ CONTROL_STOP, "x", 2, "stopping… 2 waiting messages dropped.", false },
+	{ CONTROL_NEW, "", 0, "session reset.", false },
+	{ CONTROL_NEW, "x", 0, "session reset; the running turn was stopped.", false },
 	{ CONTROL_NEW, "x", 3,
-	  "session reset; the running turn was stopped. 3 waiting messages dropped." },
+	  "session reset; the running turn was stopped. 3 waiting messages dropped.", false },
 };
 
 static void a_control_word_says_what_it_did(void **state)
@@ -155,8 +159,27 @@ static void a_control_word_says_what_it_did(void **state)
 		const struct effect *c = &effects[i];
 		struct control_effect ef = { .turn_id = str_of(c->turn),
 					     .dropped = c->dropped };
-		assert_string_equal(slash_control_reply(&a, c->what, &ef).p, c->says);
+		assert_string_equal(slash_control_reply(&a, c->what, &ef, c->busy).p, c->says);
 	}
+}
+
+static void what_asks_the_network_is_slow(void **state)
+{
+	static const char *const slow[] = { "/auth", "/auth far", "/AUTH far x", "/prompts" };
+	static const char *const quick[] = { "/stop",
+					     "/new",
+					     "/status",
+					     "/help",
+					     "/prompts x",
+					     "hi",
+					     "http://127.0.0.1/callback?code=1&state=2" };
+	struct agent_world *k = *state;
+
+	aw_open(k);
+	for (size_t i = 0; i < COUNT(slow); i++)
+		assert_true(slash_slow(k->agent, S("test"), S("ada"), str_of(slow[i])));
+	for (size_t i = 0; i < COUNT(quick); i++)
+		assert_false(slash_slow(k->agent, S("test"), S("ada"), str_of(quick[i])));
 }
 
 static void status_and_perf_tell_of_finished_turns(void **state)
@@ -350,6 +373,7 @@ int main(void)
 		TEST(help_lists_each_command_once_and_no_alias),
 		cmocka_unit_test(what_may_hold_a_code_is_a_secret),
 		cmocka_unit_test(a_control_word_says_what_it_did),
+		TEST(what_asks_the_network_is_slow),
 		TEST(status_and_perf_tell_of_finished_turns),
 		TEST(perf_remembers_the_last_dozen),
 		TEST(tokens_tells_where_they_go_and_what_was_cached),

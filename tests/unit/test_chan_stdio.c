@@ -44,7 +44,7 @@ static void on_outbox(void *arg)
 	bell_ring(&b->outbox);
 }
 
-static void on_control(void *arg, str turn_id)
+static void on_control(void *arg, enum control what, str channel, str address, str turn_id)
 {
 	struct booth *b = arg;
 
@@ -78,7 +78,8 @@ static int control(str text, struct arena *a, enum control *what)
 	return OK;
 }
 
-static str control_reply(struct arena *a, enum control what, const struct control_effect *ef)
+static str control_reply(void *arg, str channel, str address, struct arena *a,
+			 enum control what, const struct control_effect *ef)
 {
 	return arena_fmt(a, "%s, %lld dropped", what == CONTROL_NEW ? "new" : "stopped",
 			 (long long)ef->dropped);

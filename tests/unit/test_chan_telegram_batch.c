@@ -44,7 +44,7 @@ static void on_outbox(void *arg)
 	((struct post *)arg)->outboxes++;
 }
 
-static void on_control(void *arg, str turn_id)
+static void on_control(void *arg, enum control what, str channel, str address, str turn_id)
 {
 	((struct post *)arg)->controls++;
 }
@@ -63,7 +63,8 @@ static int control(str text, struct arena *a, enum control *what)
 	return str_eq(text, S("/stop")) ? OK : E_NOENT;
 }
 
-static str control_reply(struct arena *a, enum control what, const struct control_effect *ef)
+static str control_reply(void *arg, str channel, str address, struct arena *a,
+			 enum control what, const struct control_effect *ef)
 {
 	return arena_fmt(a, "dropped %lld", (long long)ef->dropped);
 }

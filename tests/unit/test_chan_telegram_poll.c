@@ -49,7 +49,7 @@ static void on_row(void *arg)
 {
 }
 
-static void on_control(void *arg, str turn_id)
+static void on_control(void *arg, enum control what, str channel, str address, str turn_id)
 {
 }
 
