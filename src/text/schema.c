@@ -419,9 +419,12 @@ static bool kw_ref(struct schema_run *k, const struct schema_at *at, const struc
 
 	if (!json_is(kw, JSON_STRING))
 		return true;
-	target = str_is(kw->key, "$dynamicRef")
-			 ? schema_resolve_dynamic(k, json_text(kw), &base)
-			 : schema_resolve(k, json_text(kw), &base);
+	if (str_is(kw->key, "$dynamicRef"))
+		target = schema_resolve_dynamic(k, json_text(kw), &base);
+	else if (str_is(kw->key, "$recursiveRef"))
+		target = schema_resolve_recursive(k, json_text(kw), &base);
+	else
+		target = schema_resolve(k, json_text(kw), &base);
 
 	if (!target)
 		return true;

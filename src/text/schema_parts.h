@@ -82,6 +82,9 @@ const struct json *schema_resolve(struct schema_run *k, str ref, const struct js
 /* The same of a $dynamicRef: the outermost resource that has such an anchor counts. */
 const struct json *schema_resolve_dynamic(struct schema_run *k, str ref,
 					  const struct json **base);
+/* The same of a $recursiveRef, as 2019-09 has it: the outermost that says $recursiveAnchor. */
+const struct json *schema_resolve_recursive(struct schema_run *k, str ref,
+					    const struct json **base);
 /* Is it a resource of its own, with a name? */
 bool schema_is_resource(const struct schema_run *k, const struct json *v);
 
@@ -95,7 +98,7 @@ const char *schema_kind(const struct json *v); /* "a string" */
 /* At most so many bytes of it, for people; "" while nothing is said. */
 str schema_shown(struct schema_run *k, const struct json *v, size_t max);
 
-/* Does the pattern stand in the text?  One that is none, or takes too long, does. */
+/* schema_pattern: does the pattern stand in the text?  One that is none, or takes too long, does. */
 bool schema_matches(struct schema_run *k, str pattern, str text);
 
 /* schema_format: what is wanted ("an e-mail address") when text is none of the format, else

@@ -196,3 +196,16 @@ const struct json *schema_resolve_dynamic(struct schema_run *k, str ref,
 	}
 	return found;
 }
+
+const struct json *schema_resolve_recursive(struct schema_run *k, str ref,
+					    const struct json **base)
+{
+	const struct json *found = schema_resolve(k, ref, base);
+
+	if (!found || found != *base || !json_bool(found, "$recursiveAnchor", false))
+		return found;
+	for (const struct schema_scope *s = k->scope; s; s = s->up)
+		if (json_bool(s->resource, "$recursiveAnchor", false))
+			found = *base = s->resource;
+	return found;
+}

@@ -10,8 +10,6 @@
 
 #include "base/utf.h"
 
-#define PATTERN_MAX 2000 /* bytes of one */
-
 const char *schema_kind(const struct json *v)
 {
 	switch (v->type) {
@@ -249,70 +247,4 @@ bool schema_unique(struct schema_run *k, const struct json *list, size_t *first,
 		slots[at] = (struct slot){ v, h, i };
 	}
 	return true;
-}
-
-/* ---- patterns ----------------------------------------------------------------------- */
-
-/* \uXXXX and [^] as the regular expressions of JSON Schema have them, for those that we have. */
-static str translate(struct arena *a, str s)
-{
-	struct buf b = buf_in(a, s.n * 2 + 16);
-
-	if (!str_has(s, S("\\u")) && !str_has(s, S("[^]")))
-		return s;
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] == '\\' && i + 5 < s.n && s.p[i + 1] == 'u' &&
-		    str_hex(s.p[i + 2]) >= 0 && str_hex(s.p[i + 3]) >= 0 &&
-		    str_hex(s.p[i + 4]) >= 0 && str_hex(s.p[i + 5]) >= 0) {
-			buf_fmt(&b, "\\x{%.4s}", s.p + i + 2);
-			i += 5;
-		} else if (s.p[i] == '\\' && i + 1 < s.n) {
-			buf_add(&b, str_sub(s, i, i + 2));
-			i++;
-		} else if (str_starts(str_sub(s, i, s.n), S("[^]"))) {
-			buf_add(&b, S("[\\s\\S]"));
-			i += 2;
-		} else {
-			buf_addc(&b, s.p[i]);
-		}
-	}
-	return buf_str(&b);
-}
-
-static const struct schema_pattern *pattern_of(struct schema_run *k, str source)
-{
-	size_t passed = 0;
-
-	for (const struct schema_pattern *p = k->patterns; p; p = p->next, passed++)
-		if (p->source.p == source.p && p->source.n == source.n)
-			return schema_spend(k, passed / 16) ? p : NULL;
-	if (!schema_spend(k, passed / 16))
-		return NULL;
-	struct schema_pattern *p = NEW(k->a, struct schema_pattern);
-	p->source = source;
-	if (source.n > PATTERN_MAX || !schema_spend(k, 50 + source.n) ||
-	    regex_open(&p->re, translate(k->a, source), false, NULL) < 0)
-		p->re = NULL;
-	else
-		(void)schema_spend(k, regex_size(p->re) / 16);
-	p->next = k->patterns;
-	k->patterns = p;
-	return p;
-}
-
-bool schema_matches(struct schema_run *k, str pattern, str text)
-{
-	/* The library looks at every byte before it begins. */
-	size_t cost = 4 + text.n / 128;
-	const struct schema_pattern *p = schema_spend(k, cost) ? pattern_of(k, pattern) : NULL;
-
-	if (!p || !p->re || k->spent)
-		return true;
-	k->regex_left -= cost < k->regex_left ? cost : k->regex_left;
-	if (!k->room)
-		k->room = regex_room_new();
-	enum regex_found f = regex_find_within(p->re, k->room, text, &k->regex_left);
-	if (f == REGEX_GIVEN_UP)
-		k->spent = true;
-	return f != REGEX_NO;
 }

