@@ -5,6 +5,7 @@
 
 #include "base/utf.h"
 #include "mcp/rpc.h"
+#include "mcp/stateless.h"
 
 void mcp_frame_free(struct mcp_frame *f)
 {
@@ -93,12 +94,14 @@ struct mcp_frame *mcp_frame_request(int64_t id, const char *method, str params)
 	return f;
 }
 
-void mcp_frame_close(struct mcp_frame *f, str meta)
+void mcp_frame_close(struct mcp_frame *f, str meta, const char *level)
 {
 	if (!f->open_n)
 		return;
 	f->b.n = f->open_n;
 	buf_add(&f->b, meta);
+	if (level)
+		buf_json_member(&f->b, MCP_STATELESS_META "logLevel", str_of(level));
 	buf_add(&f->b, S("}}}\n"));
 	f->text = buf_str(&f->b);
 }

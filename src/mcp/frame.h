@@ -33,8 +33,9 @@ struct mcp_frame *mcp_frame_request(int64_t id, const char *method, str params);
 struct mcp_frame *mcp_frame_cancel(int64_t id, const char *reason);
 struct mcp_frame *mcp_frame_answer(const struct json *id, const struct mcp_answer *answer);
 
-/* End it; may be done again.  meta: more members of _meta, from a comma on, or "". */
-void mcp_frame_close(struct mcp_frame *f, str meta);
+/* End it; may be done again.  meta: more members of _meta, from a comma on, or "".  level: from
+ * which on the server may log meanwhile, NULL where that is not said of one request. */
+void mcp_frame_close(struct mcp_frame *f, str meta, const char *level);
 
 void mcp_frame_free(struct mcp_frame *f);
 

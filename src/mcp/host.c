@@ -247,7 +247,7 @@ static int make_missing(struct mcp_host *h, const struct config *config,
 	for (size_t i = 0; i < m->n; i++) {
 		struct mcp_server *s;
 
-		for (s = h->servers; s && !mcp_server_same(&s->cfg, &m->servers[i]);)
+		for (s = h->servers; s && !mcp_server_keeps(s, &m->servers[i]);)
 			s = s->next;
 		if (s)
 			continue;
@@ -381,12 +381,14 @@ void mcp_host_stop(struct mcp_host *h)
 	host_free(h);
 }
 
-static bool is_wanted(const struct mcp_server *s, const struct mcp_manifest *m)
+/* The entry that it is the server of, NULL: none any more. */
+static const struct mcp_server_cfg *entry_of(const struct mcp_server *s,
+					     const struct mcp_manifest *m)
 {
 	for (size_t i = 0; i < m->n; i++)
-		if (mcp_server_same(&s->cfg, &m->servers[i]))
-			return true;
-	return false;
+		if (mcp_server_keeps(s, &m->servers[i]))
+			return &m->servers[i];
+	return NULL;
 }
 
 /* Take those out that the manifest has no more. */
@@ -396,7 +398,7 @@ static struct mcp_server *take_unwanted(struct mcp_host *h, const struct mcp_man
 
 	lock(h);
 	for (struct mcp_server **p = &h->servers, *s; (s = *p);) {
-		if (is_wanted(s, m)) {
+		if (entry_of(s, m)) {
 			p = &s->next;
 			continue;
 		}
@@ -420,8 +422,13 @@ int mcp_host_reload(struct mcp_host *h, const struct config *config,
 		return rc;
 	lock(h);
 	set_limit(h, config);
-	for (struct mcp_server *s = h->servers; s; s = s->next)
+	for (struct mcp_server *s = h->servers; s; s = s->next) {
+		const struct mcp_server_cfg *cfg = entry_of(s, manifest);
+
 		mcp_server_level(s, config);
+		if (cfg)
+			mcp_server_roots(s, cfg);
+	}
 	unlock(h);
 	/* The old one goes before its successor of the same name comes: they may share files. */
 	stop_all(h, take_unwanted(h, manifest));

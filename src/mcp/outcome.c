@@ -11,11 +11,15 @@
 #define TASK_ID_MAX 4096
 #define TEXT_MAX ((size_t)16 << 20)
 
-static bool is_offered(str method, const struct json *params, const struct mcp_offer *offer)
+static bool is_offered(str method, const struct json *params, const struct mcp_offer *offer,
+		       enum mcp_question_kind *kind)
 {
-	if (!str_is(method, "elicitation/create"))
-		return false;
-	return str_is(json_str(params, "mode"), "url") ? offer->url : offer->form;
+	*kind = MCP_SAMPLE;
+	if (str_is(method, "sampling/createMessage"))
+		return offer->sampling;
+	*kind = MCP_ELICIT;
+	return str_is(method, "elicitation/create") &&
+	       (str_is(json_str(params, "mode"), "url") ? offer->url : offer->form);
 }
 
 int mcp_outcome_questions(const struct json *requests, str server,
@@ -42,17 +46,18 @@ int mcp_outcome_questions(const struct json *requests, str server,
 	v = NEWN(a, struct mcp_question, own->n);
 	for (const struct json *q = own->child; q; q = q->next) {
 		str method = json_str(q, "method");
+		enum mcp_question_kind kind;
 
 		if (q->key.n > KEY_MAX)
 			return err_set(
 				e, E_LIMIT,
 				"a key of what the server asks for has more than %d bytes",
 				KEY_MAX);
-		if (!is_offered(method, json_get(q, "params"), offer))
+		if (!is_offered(method, json_get(q, "params"), offer, &kind))
 			return err_set(e, E_DENIED,
 				       "the server asks for %.*s, which was not offered to it",
 				       STRF(utf_head(method, 60)));
-		v[i++] = (struct mcp_question){ .kind = MCP_ELICIT,
+		v[i++] = (struct mcp_question){ .kind = kind,
 						.server = server,
 						.key = q->key,
 						.params = json_get(q, "params") };

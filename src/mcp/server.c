@@ -118,7 +118,8 @@ bool mcp_server_first_mismatch(struct mcp_server *s, str tool)
 	return true;
 }
 
-bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y)
+/* But for roots. */
+static bool same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y)
 {
 	return str_eq(x->name, y->name) && str_eq(x->command, y->command) &&
 	       same_list(x->args, y->args) && same_list(x->env, y->env) &&
@@ -127,9 +128,9 @@ bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg
 	       same_box(&x->box, &y->box) && mcp_http_cfg_same(&x->http, &y->http) &&
 	       mcp_auth_cfg_same(&x->auth, &y->auth) &&
 	       mcp_sampling_cfg_same(&x->sampling, &y->sampling) &&
-	       str_eq(x->log_level, y->log_level) && same_list(x->roots, y->roots) &&
-	       x->timeout_ms == y->timeout_ms && x->trusted == y->trusted &&
-	       x->inherit_env == y->inherit_env && x->has_inherit_env == y->has_inherit_env;
+	       str_eq(x->log_level, y->log_level) && x->timeout_ms == y->timeout_ms &&
+	       x->trusted == y->trusted && x->inherit_env == y->inherit_env &&
+	       x->has_inherit_env == y->has_inherit_env;
 }
 
 void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l)
@@ -216,15 +217,41 @@ static struct mcp_offer offer_of(const struct mcp_server *s)
 	return offer;
 }
 
-static struct str_list roots_of(struct mcp_server *s)
+/* What the entry says, else the one of the host. */
+static struct str_list roots_of(const struct mcp_server *s, const struct mcp_server_cfg *cfg)
 {
-	str *one;
+	return cfg->roots.n || !s->opt.root.n ? cfg->roots
+					      : (struct str_list){ &s->opt.root, 1 };
+}
 
-	if (s->cfg.roots.n || !s->opt.root.n)
-		return s->cfg.roots;
-	one = NEW(&s->a, str);
-	*one = s->opt.root;
-	return (struct str_list){ one, 1 };
+/* One that was told of no roots does not ask for them. */
+bool mcp_server_keeps(const struct mcp_server *s, const struct mcp_server_cfg *cfg)
+{
+	bool had = atomic_load(&s->roots)->n, has = roots_of(s, cfg).n;
+
+	return same(&s->cfg, cfg) && had == has;
+}
+
+/* Its thread looks when it wakes. */
+static void wake(struct mcp_server *s)
+{
+	if (s->link.nudge)
+		s->link.nudge(s->link.arg);
+	else if (s->link.arg)
+		bell_ring(mcp_watches_bell(s->watches));
+}
+
+void mcp_server_roots(struct mcp_server *s, const struct mcp_server_cfg *cfg)
+{
+	const struct str_list *now = atomic_load(&s->roots);
+	struct str_list *next;
+
+	if (now && same_list(*now, roots_of(s, cfg)))
+		return;
+	next = NEW(&s->a, struct str_list);
+	*next = copy_list(&s->a, roots_of(s, cfg));
+	atomic_store(&s->roots, next);
+	wake(s);
 }
 
 void mcp_server_level(struct mcp_server *s, const struct config *config)
@@ -238,9 +265,8 @@ void mcp_server_level(struct mcp_server *s, const struct config *config)
 			level = theirs[i];
 	if (s->cfg.log_level.n)
 		level = s->cfg.log_level.p;
-	/* Its thread looks when it wakes the next time. */
-	if (atomic_exchange(&s->level, level) != level && s->watches)
-		bell_ring(mcp_watches_bell(s->watches));
+	if (atomic_exchange(&s->level, level) != level)
+		wake(s);
 }
 
 static void fill_client(struct mcp_server *s)
@@ -256,7 +282,7 @@ static void fill_client(struct mcp_server *s)
 		.box = mcp_child_box(&s->a, s->opt.config, s->opt.vars, &s->cfg.box,
 				     s->cfg.command),
 		.session = { .version = version_text(),
-			     .roots = roots_of(s),
+			     .roots = &s->roots,
 			     .level = &s->level,
 			     .offer = offer_of(s),
 			     .start_ms =
@@ -295,6 +321,7 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	if ((rc = mcp_watches_new(&s->watches, e)) == OK &&
 	    (rc = cancel_init(&s->stop, NULL, 0, e)) == OK) {
 		mcp_server_level(s, opt->config);
+		mcp_server_roots(s, &s->cfg);
 		fill_client(s);
 		find_secrets(s);
 		rc = link_to(s, e);

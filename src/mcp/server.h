@@ -61,6 +61,7 @@ struct mcp_server {
 	struct mcp_watches *watches;
 	_Atomic int64_t ids;
 	const char *_Atomic level; /* of its log messages, as it is to be told */
+	const struct str_list *_Atomic roots; /* the same; older lists stay in .a */
 	struct cancel stop;
 	struct thread thread;
 	bool open; /* calls are taken; the thread's own note */
@@ -100,14 +101,16 @@ void mcp_server_free(struct mcp_server *s);
 str mcp_server_output(const struct mcp_server *s, str tool, struct arena *a);
 bool mcp_server_first_mismatch(struct mcp_server *s, str tool);
 
-bool mcp_server_same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y);
+/* Is it what the entry says, or can it become that without another life? */
+bool mcp_server_keeps(const struct mcp_server *s, const struct mcp_server_cfg *cfg);
 
 /* Into the log: tools of the list without a usable name, and names in the manifest that it does not
  * have. */
 void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l);
 
-/* The configuration is another: what it is to log may be, too. */
+/* The configuration or its entry is another: so may be what it is to log, and its roots. */
 void mcp_server_level(struct mcp_server *s, const struct config *config);
+void mcp_server_roots(struct mcp_server *s, const struct mcp_server_cfg *cfg);
 
 /* As mcp_host_sampling(), under the host's lock. */
 int mcp_server_sample(struct mcp_server *s, const struct mcp_question *q, struct arena *a,

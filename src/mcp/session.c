@@ -10,6 +10,7 @@
 
 #include "base/utf.h"
 #include "mcp/result.h"
+#include "mcp/roots.h"
 #include "mcp/stateless.h"
 
 #include <stdio.h>
@@ -42,14 +43,22 @@ static int64_t next_id(struct mcp_session *s)
 	return atomic_fetch_add(s->opt->ids, 1) + 1;
 }
 
-static void add_offer(struct buf *b, const struct mcp_session_opt *opt)
+/* The directories to offer as they are now, NULL: none. */
+static const struct str_list *roots_of(const struct mcp_session *s)
 {
-	const struct mcp_offer *o = &opt->offer;
+	const struct str_list *roots = s->opt->roots ? atomic_load(s->opt->roots) : NULL;
+
+	return roots && roots->n ? roots : NULL;
+}
+
+static void add_offer(struct buf *b, const struct mcp_session *s)
+{
+	const struct mcp_offer *o = &s->opt->offer;
 
 	buf_add(b, S("{"));
-	if (opt->roots.n) {
+	if (s->roots) {
 		buf_json_key(b, "roots");
-		buf_add(b, S("{}"));
+		buf_add(b, S("{\"listChanged\":true}"));
 	}
 	if (o->sampling) {
 		buf_json_key(b, "sampling");
@@ -71,7 +80,8 @@ static void initialize(struct mcp_session *s, struct buf *out)
 	buf_add(&b, S("{"));
 	buf_json_member(&b, "protocolVersion", S(OFFERED));
 	buf_json_key(&b, "capabilities");
-	add_offer(&b, s->opt);
+	s->roots = roots_of(s);
+	add_offer(&b, s);
 	buf_json_key(&b, "clientInfo");
 	buf_add(&b, S("{\"name\":\"gantry\""));
 	buf_json_member(&b, "version", str_of(s->opt->version));
@@ -302,43 +312,6 @@ static int take_page(struct mcp_session *s, const struct mcp_msg *m, int64_t now
 	return OK;
 }
 
-/* file:///a/b, with everything percent-encoded that is not plain. */
-static void add_uri(struct buf *b, str path)
-{
-	buf_add(b, S("file://"));
-	for (size_t i = 0; i < path.n; i++) {
-		unsigned char c = (unsigned char)path.p[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			     (c >= '0' && c <= '9') || memchr("/-_.~", c, 5);
-
-		if (plain)
-			buf_addc(b, (char)c);
-		else
-			buf_fmt(b, "%%%02X", c);
-	}
-}
-
-static str roots_result(struct arena *a, struct str_list roots)
-{
-	struct buf b = buf_in(a, (roots.n + 1) * 4 * TEXT_MAX);
-
-	buf_add(&b, S("{\"roots\":["));
-	for (size_t i = 0; i < roots.n; i++) {
-		struct buf uri = buf_in(a, 4 * TEXT_MAX);
-		str name = roots.v[i];
-
-		for (size_t at; (at = str_find(name, S("/"))) != SIZE_MAX && at + 1 < name.n;)
-			name = str_sub(name, at + 1, name.n);
-		add_uri(&uri, roots.v[i]);
-		buf_add(&b, i ? S(",{") : S("{"));
-		buf_json_member(&b, "uri", buf_str(&uri));
-		buf_json_member(&b, "name", name);
-		buf_add(&b, S("}"));
-	}
-	buf_add(&b, S("]}"));
-	return buf_str(&b);
-}
-
 /* Is it a question that was offered to be answered? */
 static bool is_question(const struct mcp_session *s, const struct mcp_msg *m,
 			enum mcp_question_kind *kind)
@@ -365,9 +338,8 @@ static void take_request(struct mcp_session *s, const struct mcp_msg *m, struct 
 		ev->kind = MCP_EVENT_QUESTION;
 		ev->request = m->id;
 		ev->params = m->params;
-	} else if (str_eq(m->method, S("roots/list")) && s->opt->roots.n &&
-		   !s->peer.stateless) {
-		mcp_rpc_answer(out, m->id, roots_result(a, s->opt->roots));
+	} else if (str_eq(m->method, S("roots/list")) && s->roots && !s->peer.stateless) {
+		mcp_rpc_answer(out, m->id, mcp_roots_result(roots_of(s), a));
 	} else {
 		mcp_rpc_refuse(out, m->id, NOT_FOUND,
 			       arena_fmt(a, "this client does not serve %.*s",
@@ -515,6 +487,17 @@ static void tell_level(struct mcp_session *s, struct buf *out)
 			arena_fmt(&a, "{\"level\":\"%s\"}", level));
 }
 
+/* Whoever was told that there are directories hears when they are others. */
+static void tell_roots(struct mcp_session *s, struct buf *out)
+{
+	const struct str_list *now = roots_of(s);
+
+	if (now == s->roots || !s->roots || s->peer.stateless)
+		return;
+	s->roots = now;
+	mcp_rpc_notice(out, "notifications/roots/list_changed", (str){ 0 });
+}
+
 int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct buf *out,
 		     struct err *e)
 {
@@ -525,6 +508,7 @@ int mcp_session_tick(struct mcp_session *s, int64_t now_ms, bool idle, struct bu
 	if (rc < 0 || s->phase != MCP_PHASE_READY)
 		return rc;
 	tell_level(s, out);
+	tell_roots(s, out);
 	if (s->pages.due_ms && now_ms >= s->pages.due_ms && !s->pages.id)
 		ask_list(s, now_ms, out);
 	if (s->listen_at_ms && now_ms >= s->listen_at_ms) {

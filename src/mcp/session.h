@@ -33,7 +33,9 @@ struct mcp_session_opt {
 	const char *version; /* of ours */
 	enum mcp_era era; /* as it was the last time; UNKNOWN: probe */
 	struct mcp_offer offer;
-	struct str_list roots; /* absolute paths of the directories to offer */
+	/* Absolute paths of the directories to offer, NULL: none.  Another list may stand there
+	 * later, when there was one at first. */
+	const struct str_list *_Atomic *roots;
 	const char *_Atomic
 		*level; /* of log messages, where the server has a level; NULL: its own */
 	int64_t start_ms; /* limit of the handshake */
@@ -66,6 +68,7 @@ struct mcp_session {
 	const str *watched; /* URIs of resources */
 	size_t watched_n;
 	const char *level; /* that it was told */
+	const struct str_list *roots; /* that it could ask for so far */
 };
 
 enum mcp_event_kind {

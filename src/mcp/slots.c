@@ -136,7 +136,8 @@ static void finish(struct mcp_slot *s, int rc, bool not_sent, const char *why)
 
 void mcp_slots_close(const struct mcp_calls *c, struct mcp_frame *f)
 {
-	mcp_frame_close(f, str_of(c->more[f->answers]));
+	mcp_frame_close(f, str_of(c->more[f->answers]),
+			c->level ? atomic_load(c->level) : NULL);
 }
 
 /* The first frame that is of call id. */
@@ -233,6 +234,7 @@ void mcp_calls_speak(struct mcp_calls *c, const struct mcp_session *session)
 		(void)snprintf(c->more[i], sizeof(c->more[i]), "%.*s", STRF(more[i]));
 	c->stateless = stateless;
 	c->offer = opt->offer;
+	c->level = stateless && session->peer.caps.logging ? opt->level : NULL;
 	mcp_slots_unlock(c);
 }
 

@@ -74,6 +74,7 @@ struct mcp_calls {
 	char more[2][MCP_META_MAX]; /* see mcp_calls_speak() */
 	bool stateless;
 	struct mcp_offer offer;
+	const char *_Atomic *level; /* to be said with each request; NULL: it is not */
 	bool shut;
 	char shut_why[MCP_WHY_MAX];
 };

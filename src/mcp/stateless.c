@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #define REVISION MCP_STATELESS_REVISION
-#define META "io.modelcontextprotocol/"
+#define META MCP_STATELESS_META
 #define TASKS META "tasks"
 #define TEXT_MAX 8192
 #define LISTEN_MAX ((size_t)2 << 20)
@@ -18,11 +18,13 @@
 #define MISSING_CAPABILITY (-32021)
 #define UNSUPPORTED_VERSION (-32022)
 
-/* The members of _meta, without braces.  Roots, sampling and logging are deprecated in these
- * revisions, and are offered to servers of the older ones only. */
+/* The members of _meta, without braces.  Roots are deprecated in these revisions, and are
+ * offered to servers of the older ones only; sampling, to those whose entry in the manifest
+ * allows it. */
 static void add_meta(struct buf *b, const struct mcp_session_opt *opt, bool answers)
 {
 	bool form = answers && opt->offer.form, url = answers && opt->offer.url;
+	bool sampling = answers && opt->offer.sampling;
 
 	buf_json_member(b, META "protocolVersion", S(REVISION));
 	buf_json_key(b, META "clientInfo");
@@ -34,6 +36,9 @@ static void add_meta(struct buf *b, const struct mcp_session_opt *opt, bool answ
 	if (form || url)
 		buf_fmt(b, "\"elicitation\":{%s%s%s},", form ? "\"form\":{}" : "",
 			form && url ? "," : "", url ? "\"url\":{}" : "");
+	if (sampling)
+		buf_fmt(b, "\"sampling\":{%s},",
+			opt->offer.sampling_tools ? "\"tools\":{}" : "");
 	buf_add(b, S("\"extensions\":{\"" TASKS "\":{}}}"));
 }
 

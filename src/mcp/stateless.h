@@ -10,6 +10,7 @@
 #include "mcp/session.h"
 
 #define MCP_STATELESS_REVISION "2026-07-28"
+#define MCP_STATELESS_META "io.modelcontextprotocol/" /* before the keys of its _meta */
 
 /* "_meta":{…} of a request of the session's own. */
 str mcp_stateless_meta(const struct mcp_session_opt *opt, struct arena *a);

@@ -86,11 +86,11 @@ static void converse(str bytes)
 	SCOPED(arena_free) struct arena a = { 0 };
 	_Atomic int64_t ids = 0;
 	str root = S("/r");
-	struct mcp_session_opt opt = { .version = "1",
-				       .roots = { .v = &root, .n = 1 },
-				       .start_ms = 50,
-				       .ping_ms = 7,
-				       .ids = &ids };
+	const struct str_list list = { .v = &root, .n = 1 };
+	const struct str_list *_Atomic roots = &list;
+	struct mcp_session_opt opt = {
+		.version = "1", .roots = &roots, .start_ms = 50, .ping_ms = 7, .ids = &ids
+	};
 	struct buf out = buf_in(&a, (size_t)1 << 20);
 	struct mcp_session s;
 	int rc = OK;

@@ -64,6 +64,27 @@ def test_a_granted_server_gets_an_answer_and_nothing_of_ours(gantry, model, mcp)
     assert gantry.sql("SELECT sum(model_calls) FROM usage")[0][0] == 3
 
 
+def test_a_server_without_a_handshake_asks_by_coming_back(gantry, model, mcp):
+    mcp.add("srv", "stateless", tools=["sample"], sampling="allow")
+    sampled = script(model, times=2)
+    answers = turn(gantry, model)
+    assert [a["content"]["text"] for a in answers] == ["it is a cat"] * 2 and len(sampled) == 2
+    first, second = mcp.received("tools/call")
+    assert first["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]["sampling"] == {}
+    assert sorted(second["params"]["inputResponses"]) == ["s0", "s1"]
+    assert [(a["name"], a["state"]) for a in audit(gantry)] == [("sampling/srv", "done")] * 2
+
+
+@pytest.mark.parametrize("rules", ["", '[{tool: "sampling/*", action: deny}]'], ids=["not granted", "denied"])
+def test_a_server_without_a_handshake_passes_the_same_gate(gantry, model, mcp, rules):
+    mcp.add("srv", "stateless", tools=["sample"], sampling="allow" if rules else "off")
+    sampled = script(model)
+    assert gantry.talk("go", seconds=60, **({"GANTRY_POLICY_RULES": rules} if rules else {})).out.endswith("turn over\n")
+    assert ("a rule forbids it" if rules else "Missing required client capability") in model.last.results[0]
+    assert len(mcp.received("tools/call")) == 1 and not sampled
+    assert [a["decision"] for a in audit(gantry)] == (["deny"] if rules else [])
+
+
 def test_tools_of_a_server_are_passed_only_where_that_is_granted(gantry, model, mcp):
     params = {"maxTokens": 30, "tools": [{"name": "look", "inputSchema": {"type": "object"}}],
               "messages": [{"role": "user", "content": {"type": "text", "text": "what is it?"}}]}
@@ -196,9 +217,10 @@ def test_a_question_whose_call_is_over_is_nobodys(gantry, model, mcp):
     assert model.requests[-1].results == ["left"] or model.last.results == ["left"]
 
 
+@pytest.mark.parametrize("era", [[], ["stateless"]], ids=["handshake", "stateless"])
 @pytest.mark.parametrize("button, state", [("Yes", "done"), ("No", "denied")])
-def test_a_person_in_a_chat_says_yes_or_no(bot, gantry, model, mcp, button, state):
-    mcp.add("srv", tools=["sample"], sampling="ask")
+def test_a_person_in_a_chat_says_yes_or_no(bot, gantry, model, mcp, button, state, era):
+    mcp.add("srv", *era, tools=["sample"], sampling="ask")
     sampled = script(model, text="what is in the box?")
     bot.run()
     bot.say("go")

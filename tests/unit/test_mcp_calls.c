@@ -735,6 +735,36 @@ static void *requester(void *arg)
 	return NULL;
 }
 
+static void the_level_of_log_messages_goes_with_each_request_where_there_is_no_handshake(
+	void **state)
+{
+	const char *_Atomic level = "notice";
+	const struct mcp_session_opt opt = { .version = "1", .level = &level };
+	struct mcp_session session = { .opt = &opt, .peer.caps.logging = true };
+	static const char key[] = "\"io.modelcontextprotocol/logLevel\":";
+	SCOPED(rig_done) struct rig r;
+	struct mcp_frame *f;
+
+	rig_init(&r);
+	for (int i = 0; i < 4; i++) {
+		session.peer.stateless = i > 0;
+		session.peer.caps.logging = i < 3;
+		mcp_calls_speak(r.calls, &session);
+		if (i == 2) /* as it is when it is written */
+			level = "alert";
+		f = take(&r);
+		assert_int_equal(str_has(f->text, str_of(key)), i == 1 || i == 2);
+		if (i == 1)
+			assert_true(str_has(f->text, S("logLevel\":\"notice\"}}}\n")));
+		if (i == 2)
+			assert_true(str_has(f->text, S("logLevel\":\"alert\"}}}\n")));
+		mcp_calls_wrote(r.calls, f->id);
+		answer(&r, f->id, "{}");
+		mcp_frame_free(f);
+		thread_join(&r.thread);
+	}
+}
+
 static void any_request_is_answered_by_an_object_or_fails_with_its_reason(void **state)
 {
 	static const struct {
@@ -894,6 +924,8 @@ int main(void)
 		cmocka_unit_test(a_call_is_not_asked_for_ever),
 		cmocka_unit_test(
 			questions_go_to_the_last_call_that_answers_any_and_are_bounded),
+		cmocka_unit_test(
+			the_level_of_log_messages_goes_with_each_request_where_there_is_no_handshake),
 		cmocka_unit_test(any_request_is_answered_by_an_object_or_fails_with_its_reason),
 		cmocka_unit_test(notices_do_not_outlive_the_server_they_were_for),
 		cmocka_unit_test(a_call_cancelled_in_the_queue_is_taken_out_of_it),

@@ -784,6 +784,14 @@ static void a_server_that_closed_a_pipe_is_dead_and_an_unwritten_call_survives_i
 	assert_text(call(&r, "one", "echo", "{\"text\":\"b\"}"), "b");
 }
 
+static bool keeps(const struct mcp_server_cfg *running, const struct mcp_server_cfg *entry)
+{
+	struct mcp_server s = { .cfg = *running };
+
+	atomic_store(&s.roots, &running->roots);
+	return mcp_server_keeps(&s, entry);
+}
+
 static void a_server_is_the_same_only_when_every_key_is(void **state)
 {
 	static const str one[] = { { "x", 1 } };
@@ -792,7 +800,7 @@ static void a_server_is_the_same_only_when_every_key_is(void **state)
 
 	for (size_t i = 0; i < COUNT(v); i++)
 		v[i] = base;
-	assert_true(mcp_server_same(&base, &v[0]));
+	assert_true(keeps(&base, &v[0]));
 	v[0].name = v[1].command = v[2].tools_prefix = v[3].cwd = v[4].box.profile = S("x");
 	v[5].args = v[6].env = v[7].tools = v[8].exclude = (struct str_list){ one, 1 };
 	v[9].timeout_ms = 1;
@@ -802,11 +810,18 @@ static void a_server_is_the_same_only_when_every_key_is(void **state)
 	v[13].box.require = true;
 	v[14].box.read = v[15].box.write = v[16].box.grants = (struct str_list){ one, 1 };
 	for (size_t i = 0; i < COUNT(v); i++)
-		if (mcp_server_same(&base, &v[i]))
+		if (keeps(&base, &v[i]))
 			fail_msg("row %zu", i);
 	v[0] = v[11];
 	v[0].inherit_env = true;
-	assert_false(mcp_server_same(&v[0], &v[11]));
+	assert_false(keeps(&v[0], &v[11]));
+	/* Other roots are told, but not the first ones, nor that there are none any more. */
+	v[0] = v[1] = v[2] = base;
+	v[1].roots = (struct str_list){ one, 1 };
+	v[2].roots = (struct str_list){ &S("y"), 1 };
+	assert_true(keeps(&v[1], &v[2]));
+	assert_false(keeps(&v[0], &v[1]));
+	assert_false(keeps(&v[1], &v[0]));
 }
 
 static void a_failing_tool_does_not_restart_its_server(void **state)
@@ -1038,12 +1053,15 @@ static void reload_leaves_unchanged_servers_running(void **state)
 
 	rig_init(&r);
 	add(&r, "stays", TRICKS());
+	r.servers[0].roots = (struct str_list){ &S("/before"), 1 };
 	add(&r, "changes", TRICKS());
 	add(&r, "goes", TRICKS());
 	go(&r);
 	ready(&r);
 	pid = call(&r, "stays", "pid", "{}");
 	other = call(&r, "changes", "pid", "{}");
+	/* Roots are told anew, and need no other life. */
+	r.servers[0].roots = (struct str_list){ &S("/after"), 1 };
 	r.servers[1].tools_prefix = S("renamed");
 	(void)pthread_mutex_lock(&r.lock);
 	r.n = 2;

@@ -75,6 +75,14 @@ static void questions_come_with_their_keys_and_the_state(void **state)
 	assert_true(str_is(r.questions[1].server, "srv"));
 	assert_true(str_is(r.state, "st\xC3\xA4te"));
 	assert_int_equal(r.text.n, 0);
+	r = read_result(
+		&a,
+		"{\"resultType\":\"input_required\",\"inputRequests\":{\"s\":{\"method\":"
+		"\"sampling/createMessage\",\"params\":{\"maxTokens\":7}}}}",
+		&(struct mcp_offer){ .sampling = true });
+	assert_true(r.needs_input);
+	assert_int_equal(r.questions[0].kind, MCP_SAMPLE);
+	assert_int_equal(json_i64(r.questions[0].params, "maxTokens", 0), 7);
 	/* Only to be made again. */
 	r = read_result(&a, "{\"resultType\":\"input_required\",\"requestState\":\"x\"}",
 			&none);

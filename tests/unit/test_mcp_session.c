@@ -121,9 +121,12 @@ static void roots_are_declared_only_when_there_is_one(void **state)
 	assert_int_equal(
 		take(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"roots/list\"}"), OK);
 	assert_non_null(strstr(sent(&r), "-32601"));
-	r.opt.roots = (struct str_list){ &S("/a b/\xC3\xBC"), 1 };
+	const struct str_list one = { &S("/a b/\xC3\xBC"), 1 };
+	const struct str_list *_Atomic roots = &one;
+	r.opt.roots = &roots;
 	mcp_session_begin(&r.s, r.now, &r.out);
-	assert_non_null(strstr(sent(&r), "\"capabilities\":{\"roots\":{}}"));
+	assert_non_null(
+		strstr(sent(&r), "\"capabilities\":{\"roots\":{\"listChanged\":true}}"));
 	assert_int_equal(
 		take(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"roots/list\"}"), OK);
 	assert_string_equal(sent(&r),
@@ -346,7 +349,8 @@ static void only_what_is_answered_is_offered(void **state)
 		{ { .form = true }, "", "\"capabilities\":{\"elicitation\":{\"form\":{}}}" },
 		{ { .form = true, .url = true, .sampling = true },
 		  "/w",
-		  "\"capabilities\":{\"roots\":{},\"sampling\":{},\"elicitation\":{\"form\":{},"
+		  "\"capabilities\":{\"roots\":{\"listChanged\":true},\"sampling\":{},"
+		  "\"elicitation\":{\"form\":{},"
 		  "\"url\":{}}}" },
 	};
 
@@ -356,7 +360,9 @@ static void only_what_is_answered_is_offered(void **state)
 
 		rig_init(&r);
 		r.opt.offer = rows[i].offer;
-		r.opt.roots = (struct str_list){ &root, root.n > 0 };
+		const struct str_list list = { &root, root.n > 0 };
+		const struct str_list *_Atomic roots = &list;
+		r.opt.roots = &roots;
 		mcp_session_begin(&r.s, r.now, &r.out);
 		assert_non_null(strstr(sent(&r), rows[i].capabilities));
 	}
@@ -382,6 +388,37 @@ static void what_it_logs_is_asked_for_and_asked_again_when_it_changes(void **sta
 	level = "debug";
 	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
 	assert_non_null(strstr(sent(&r), "\"debug\""));
+}
+
+static void a_server_that_was_told_of_roots_hears_when_they_are_others(void **state)
+{
+	static const str paths[] = { { "/a", 2 }, { "/b", 2 } };
+	static const struct str_list before = { paths, 1 }, after = { paths + 1, 1 };
+	static const char changed[] = "{\"jsonrpc\":\"2.0\",\"method\":"
+				      "\"notifications/roots/list_changed\"}\n";
+	const struct str_list *_Atomic roots = &before;
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.opt.roots = &roots;
+	mcp_session_begin(&r.s, r.now, &r.out);
+	(void)sent(&r);
+	roots = &after;
+	/* Not in the handshake. */
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_string_equal(sent(&r), "");
+	r.s.phase = MCP_PHASE_READY;
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_string_equal(sent(&r), changed);
+	assert_int_equal(
+		take(&r, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"roots/list\"}"), OK);
+	assert_non_null(strstr(sent(&r), "file:///b\""));
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_string_equal(sent(&r), "");
+	r.s.peer.stateless = true;
+	roots = &before;
+	assert_int_equal(mcp_session_tick(&r.s, r.now, false, &r.out, NULL), OK);
+	assert_string_equal(sent(&r), "");
 }
 
 static void nothing_is_asked_before_there_is_a_session(void **state)
@@ -474,6 +511,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_is_answered_is_offered),
 		cmocka_unit_test(what_it_logs_is_asked_for_and_asked_again_when_it_changes),
+		cmocka_unit_test(a_server_that_was_told_of_roots_hears_when_they_are_others),
 		cmocka_unit_test(nothing_is_asked_before_there_is_a_session),
 		cmocka_unit_test(questions_are_handed_on_as_far_as_they_are_offered),
 		cmocka_unit_test(what_the_server_can_and_what_changed_of_it_is_told),

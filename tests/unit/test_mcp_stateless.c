@@ -128,19 +128,29 @@ static void every_request_says_who_asks_and_what_it_can(void **state)
 	assert_string_equal(sent(&r), ""); /* there is nothing to listen for */
 }
 
+static const struct str_list a_root = { &S("/w"), 1 };
+static const struct str_list *_Atomic roots = &a_root;
+
 static void a_callers_request_offers_what_the_caller_answers(void **state)
 {
 	SCOPED(rig_done) struct rig r;
 
 	rig_init(&r);
-	r.opt.offer = (struct mcp_offer){ .form = true, .url = true, .sampling = true };
-	r.opt.roots = (struct str_list){ &S("/w"), 1 };
+	r.opt.offer = (struct mcp_offer){ .form = true, .url = true };
+	r.opt.roots = &roots;
 	assert_non_null(
 		strstr(mcp_stateless_more(&r.opt, true, &r.a).p,
 		       "/clientCapabilities\":{\"elicitation\":{\"form\":{},\"url\":{}},"
 		       "\"extensions\":{"));
-	/* Nothing of what is deprecated. */
+	/* What its entry in the manifest allows, and nothing else of what is deprecated. */
 	assert_null(strstr(mcp_stateless_more(&r.opt, true, &r.a).p, "sampling"));
+	r.opt.offer.sampling = true;
+	assert_non_null(
+		strstr(mcp_stateless_more(&r.opt, true, &r.a).p, "\"sampling\":{},\"ext"));
+	r.opt.offer.sampling_tools = true;
+	assert_non_null(strstr(mcp_stateless_more(&r.opt, true, &r.a).p,
+			       "\"sampling\":{\"tools\":{}},\"ext"));
+	assert_null(strstr(mcp_stateless_more(&r.opt, false, &r.a).p, "sampling"));
 	assert_null(strstr(mcp_stateless_more(&r.opt, true, &r.a).p, "roots"));
 	assert_null(strstr(mcp_stateless_more(&r.opt, false, &r.a).p, "elicitation"));
 	assert_int_equal(mcp_stateless_more(&r.opt, false, &r.a).p[0], ',');
@@ -367,7 +377,7 @@ static void it_is_asked_for_a_sign_of_life_in_its_own_words_and_asks_nothing_its
 	SCOPED(rig_done) struct rig r;
 
 	make_ready(&r, ANSWER("1", DISCOVERED("{}")));
-	r.opt.roots = (struct str_list){ &S("/w"), 1 };
+	r.opt.roots = &roots;
 	r.opt.offer = (struct mcp_offer){ .form = true, .sampling = true };
 	for (size_t i = 0; i < COUNT(requests); i++) {
 		(void)sent(&r);

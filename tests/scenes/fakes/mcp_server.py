@@ -280,7 +280,8 @@ class Server:
         self.modern[msg["id"]] = meta[META + "clientCapabilities"]
         if method == "server/discover":
             self.answer(msg, {"supportedVersions": [STATELESS] + (["2025-11-25"] if "dual" in self.do else []),
-                              "capabilities": {"tools": {"listChanged": True}, "extensions": {TASKS: {}}},
+                              "capabilities": {"tools": {"listChanged": True}, "logging": {},
+                                               "extensions": {TASKS: {}}},
                               "ttlMs": 0, "cacheScope": "private",
                               "_meta": {META + "serverInfo": {"name": "scripted", "version": "1"}}})
         elif method == "subscriptions/listen":
@@ -449,6 +450,8 @@ class Server:
         """Asks for completions, at the same time where there are several; the answers as JSON lines."""
         params = args.get("params") or {"maxTokens": 50, "messages": [
             {"role": "user", "content": {"type": "text", "text": args.get("text", "what is it?")}}]}
+        if msg["id"] in self.modern:
+            return self.sample_stateless(args, msg, params)
         answers = []
 
         def one():
@@ -463,6 +466,16 @@ class Server:
         for t in threads:
             t.join()
         return text("\n".join(json.dumps(a.get("result") or a["error"]) for a in answers))
+
+    def sample_stateless(self, args, msg, params):
+        if "sampling" not in self.modern[msg["id"]]:
+            return {"error": {"code": -32021, "message": "Missing required client capability",
+                              "data": {"requiredCapabilities": {"sampling": {}}}}}
+        answers = msg["params"].get("inputResponses")
+        if answers is None:
+            return {"resultType": "input_required", "requestState": "asked", "inputRequests": {
+                "s%d" % i: {"method": "sampling/createMessage", "params": params} for i in range(args.get("times", 1))}}
+        return text("\n".join(json.dumps(answers[k]) for k in sorted(answers)))
 
     def tool_progress(self, args, msg):
         token = ((msg["params"].get("_meta") or {}).get("progressToken"))
@@ -499,6 +512,8 @@ class Server:
         return None
 
     def tool_log(self, args, msg):
+        if msg["id"] in self.modern and META + "logLevel" not in msg["params"]["_meta"]:
+            return text("no level, no log")
         self.notify("notifications/message", {"level": "warning", "data": args.get("text", "hello from the server")})
         return text("logged")
 
