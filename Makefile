@@ -184,7 +184,10 @@ $(OUT)/bench/%: $(OUT)/tests/bench/%.o $(lib) $(OUT)/link.flags
 
 $(OUT)/fuzz_%: $(OUT)/tests/fuzz/fuzz_%.o $(lib) $(OUT)/link.flags
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ldflags) -fsanitize=fuzzer -o $@ $< $(lib) $(pkg_libs)
+	$(Q)$(CC) $(ldflags) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(lib) $(pkg_libs)
+
+# Conversations are played on a stage, which stands before what it takes the place of.
+$(filter %_talk,$(fuzzers)): $(patsubst tests/%.c,$(OUT)/tests/%.o,$(wildcard tests/fuzz/stage*.c))
 
 # A list is rewritten only when it says something new: what depends on it is then rebuilt.
 remember = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || \
@@ -247,7 +250,7 @@ release: ## VERSION, changelog, tag, push: BUMP=patch|minor|major or TAG=vX.Y.Z
 
 # --- checking ----------------------------------------------------------------------------
 
-.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz chaos model mutants bench ci conformance
+.PHONY: check lint test quick unit scenes test-counterparts check-asan check-tsan coverage fuzz fuzz-coverage fuzz-keep chaos model mutants bench ci conformance
 
 check: lint test ## lint and test
 
@@ -293,10 +296,16 @@ fuzz: ## each tests/fuzz/fuzz_*.c for FUZZ_SECONDS (60)
 ifeq ($(SAN),fuzz)
 fuzz: deps-fuzz $(fuzzers)
 	@scripts/fuzz $(FUZZ_SECONDS) $(fuzzers)
+fuzz-coverage: deps-fuzz $(fuzzers)
+	@scripts/fuzz --coverage $(fuzzers)
+fuzz-keep: deps-fuzz $(fuzzers)
+	@scripts/fuzz --keep $(fuzzers)
 else
-fuzz:
-	@$(MAKE) SAN=fuzz fuzz
+fuzz fuzz-coverage fuzz-keep:
+	@$(MAKE) SAN=fuzz $@
 endif
+fuzz-coverage: ## which share of each source file the fuzzers' inputs reach
+fuzz-keep: ## what the fuzzers learnt, as few inputs as reach it, into tests/fuzz/corpus
 
 chaos: deps-dev build ## everything on and everything that can go wrong, by seed (SEED=1 RUNS=300)
 	@/usr/bin/python3 tests/chaos/chaos.py --seed $(or $(SEED),1) --runs $(or $(RUNS),300) $(CHAOS_ARGS)
