@@ -248,12 +248,11 @@ static str call_result(int64_t id)
 	}
 }
 
-static str task_result(int64_t id)
+static str task_result(void)
 {
 	static const char *const states[] = { "working", "input_required", "cancelled",
 					      "failed", "completed" };
 
-	(void)id;
 	return arena_fmt(&me.a,
 			 "{\"taskId\":\"t\",\"status\":\"%s\",\"pollIntervalMs\":50,"
 			 "\"inputRequests\":{\"k\":{" QUESTION
@@ -262,7 +261,7 @@ static str task_result(int64_t id)
 }
 
 /* "" : there is no such method here. */
-static str result_of(const struct asked *q)
+static str result_of(const struct asked *q, int64_t id)
 {
 	unsigned manner = peers[q->who].manner;
 	str method = str_of(q->method);
@@ -279,15 +278,15 @@ static str result_of(const struct asked *q)
 	if (str_eq(method, S("tools/list")))
 		return tools_of(manner, manner & 32 && stage_below(2));
 	if (str_eq(method, S("tools/call")))
-		return call_result(q->id);
+		return call_result(id);
 	if (str_starts(method, S("tasks/")))
-		return task_result(q->id);
+		return task_result();
 	return S("{}");
 }
 
 static str answer_to(const struct asked *q, int64_t id)
 {
-	str result = result_of(q);
+	str result = result_of(q, id);
 
 	return result.n ? arena_fmt(&me.a, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%.*s}",
 				    (long long)id, STRF(result))
