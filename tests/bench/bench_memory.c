@@ -3,8 +3,9 @@
  * them.
  *
  *	bench_memory EMPTY_DIRECTORY
+ *	bench_memory DIRECTORY ROWS
  *
- * One `name value unit` line each.  Words are as frequent as in any language (by Zipf's law,
+ * The second form only adds ROWS to DIRECTORY/gantry.db.  One `name value unit` line each.  Words are as frequent as in any language (by Zipf's law,
  * of 30 000), every tenth row is Chinese, and a question has some words of the row it is
  * about among some that are everywhere.
  */
@@ -153,22 +154,37 @@ static void measure(struct store *s, int64_t rows)
 	(void)fflush(stdout);
 }
 
+static struct store *opened(str dir, str path)
+{
+	struct store_cfg cfg = { .dsn = path, .data_dir = dir };
+	struct store *s;
+	struct err e = { 0 };
+
+	if (store_open(&s, &cfg, STORE_DAEMON, NULL, &e) < 0)
+		die(e.msg);
+	return s;
+}
+
 int main(int argc, char **argv)
 {
 	static const int64_t sizes[] = { 100, 100000 };
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct err e = { 0 };
 
-	if (argc != 2)
-		die("usage: bench_memory EMPTY_DIRECTORY");
+	if (argc != 2 && argc != 3)
+		die("usage: bench_memory DIRECTORY [ROWS]");
+	if (argc == 3) {
+		str path = arena_fmt(&a, "%s/gantry.db", argv[1]);
+		struct store *s = opened(str_of(argv[1]), path);
+		fill(path.p, atoll(argv[2]));
+		store_close(s);
+		return 0;
+	}
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		str dir = arena_fmt(&a, "%s/%lld", argv[1], (long long)sizes[i]);
 		str path = arena_fmt(&a, "%.*s/gantry.db", STRF(dir));
-		struct store_cfg cfg = { .dsn = path, .data_dir = dir };
 		struct memory_health health;
-		struct store *s;
-		if (store_open(&s, &cfg, STORE_DAEMON, NULL, &e) < 0)
-			die(e.msg);
+		struct store *s = opened(dir, path);
 		fill(path.p, sizes[i]);
 		int64_t began = clock_mono_us();
 		if (store_memory_check(s, NULL, &health, &e) < 0)

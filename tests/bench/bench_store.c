@@ -3,10 +3,11 @@
  * included) with 10, 1 000 and 100 000 messages in the session and as many in others.
  *
  *	bench_store EMPTY_DIRECTORY
- *	bench_store EMPTY_DIRECTORY CHANNEL ADDRESS MESSAGES
+ *	bench_store EMPTY_DIRECTORY CHANNEL ADDRESS MESSAGES [OTHER_SESSIONS]
  *
  * One `name value unit` line each; on tmpfs the figures are the program's own time.  The
- * second form only fills DIRECTORY/gantry.db: every table that a turn with a tool call fills.
+ * second form only fills DIRECTORY/gantry.db: every table that a turn with a tool call fills, with
+ * as many messages again in so many other sessions (1000).
  */
 #include "agent/fit.h"
 #include "agent/prompt.h"
@@ -22,7 +23,6 @@
 #define COMMITS 500
 #define TURNS 200
 #define HISTORY 200
-#define OTHERS 1000 /* sessions besides the one that is looked at */
 
 enum step {
 	STEP_INBOX,
@@ -44,6 +44,7 @@ static const char *const step_names[] = {
 
 struct bench {
 	str channel, address;
+	int64_t others; /* sessions besides the one that is looked at */
 	struct store *s;
 	struct tx tx;
 	struct turn t;
@@ -235,7 +236,7 @@ static void fill(struct bench *b, int64_t *have, int64_t want)
 			SCOPED(arena_free) struct arena a = { 0 };
 			whole_turn(b);
 			b->address =
-				arena_fmt(&a, "other-%lld", (long long)(*have / 4 % OTHERS));
+				arena_fmt(&a, "other-%lld", (long long)(*have / 4 % b->others));
 			whole_turn(b);
 			b->address = address;
 		}
@@ -309,15 +310,17 @@ static void measure(struct bench *b)
 int main(int argc, char **argv)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct bench b = { .channel = S("bench"), .address = S("1") };
+	struct bench b = { .channel = S("bench"), .address = S("1"), .others = 1000 };
 	int64_t have = 0;
 
-	if (argc != 2 && argc != 5)
+	if (argc != 2 && argc != 5 && argc != 6)
 		return 2;
 	struct store_cfg cfg = { .dsn = arena_fmt(&a, "%s/gantry.db", argv[1]),
 				 .data_dir = str_of(argv[1]) };
 	must(&b, store_open(&b.s, &cfg, STORE_DAEMON, NULL, &b.e));
-	if (argc == 5) {
+	if (argc == 6)
+		b.others = atoll(argv[5]);
+	if (argc >= 5) {
 		b.channel = str_of(argv[2]);
 		b.address = str_of(argv[3]);
 		fill(&b, &have, atoll(argv[4]));

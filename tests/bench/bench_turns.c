@@ -2,7 +2,7 @@
  * Whole turns through the engine with a channel that costs nothing: turns per second over
  * many sessions, commits per turn.
  *
- *	bench_turns SESSIONS TURNS_PER_SESSION [stored messages per session]
+ *	bench_turns SESSIONS TURNS_PER_SESSION
  *
  * Configured by the environment like the program itself; the model is tests/bench/fake_model.
  * Prints "name value unit" lines.

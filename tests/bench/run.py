@@ -7,10 +7,11 @@ remains when the model's share is taken off; it includes the wake-ups of this sc
 disk it includes the fsyncs of its commits; in memory (a data directory on tmpfs) it does not.
 
 A bench that fails is told with what it said, the others still run, and the end is exit 1.
-BENCH_JSON names a file for the rows, BENCH_TURNS the turns behind a figure.
+The figures are also left as build/bench/bench.json (BENCH_JSON names another place), with a
+plot beside it; BENCH_TURNS is the number of turns behind a figure, BENCH_ONLY a pattern of the
+benches to run: without it all are.
 """
 import atexit
-import json
 import os
 import pathlib
 import re
@@ -21,7 +22,9 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenes"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "scenes")]
+import record  # noqa: E402
 from fakes.model import Model as SlowModel, Reply  # noqa: E402
 from fakes.telegram import ALLOWED, TOKEN, Telegram  # noqa: E402
 from harness.tls import Front, certificate  # noqa: E402
@@ -31,9 +34,8 @@ STATIC = os.path.abspath("build/static/gantry")
 BENCH = os.path.abspath(os.environ.get("BENCH", "build/bench"))
 TURNS = int(os.environ.get("BENCH_TURNS", "200"))
 SHM = "/dev/shm"
-STUCK_S = 120       # a part of the bench takes less, also on a busy machine
-rows = []
-failures = []
+STUCK_S = 300       # a part of the bench takes less, also on a busy machine
+rows, series, failures = [], [], []
 
 
 def row(name, value, unit, target=""):
@@ -212,10 +214,29 @@ def polling(home, name, program, targets):
     model.close()
 
 
+def commit_of(program):
+    """The commit that it says it was made of."""
+    said = subprocess.run([program, "version"], stdout=subprocess.PIPE, text=True).stdout
+    m = re.search(r"\b[0-9a-f]{12}\b", said)
+    return m[0] if m else said.strip()
+
+
+def static_missing():
+    """Why there are no figures of the static program, "" when there are."""
+    if not os.path.exists(STATIC):
+        return "not measured: no build/static/gantry, make static"
+    if commit_of(STATIC) != commit_of(GANTRY):
+        return f"not measured: build/static/gantry is of {commit_of(STATIC)}, make static"
+    return ""
+
+
 def bench_polling(home, _):
     polling(home, "dynamic", GANTRY, ("", ""))
-    if not os.path.exists(STATIC):
-        row("static program", "-", "", "skipped: make static")
+    why = static_missing()
+    if why:
+        for name in ("binary (static)", "exec to ready, Telegram, static, p50", "exec to first poll over TLS, static, p50",
+                     "memory idle, Telegram over TLSv1.3, static"):
+            row(name, "-", "", why)
         return
     row("binary (static)", f"{os.path.getsize(STATIC) / 1e6:.2f}", "MB", "<= 4.8")
     polling(home, "static", STATIC, ("<= 8", "<= 5.5"))
@@ -243,16 +264,15 @@ def bench_turns(home, where):
     model.close()
 
 
-def bench_growth(home, where):
-    """Databases that differ in size only, one turn in each by turns, so that whatever else
-    the machine does is the same for all."""
-    sizes = (10, 1000, 100000)
+def by_turns(home, what, sizes, fill, text):
+    """Databases that differ in one thing only, a turn in each by turns, so that whatever else the
+    machine does is the same for all; ({size: starts}, {size: own times}), in milliseconds."""
     model = Model()
     envs, daemons, ready, own = {}, {}, {n: [] for n in sizes}, {n: [] for n in sizes}
     for n in sizes:
-        envs[n] = dict(environment(f"{home}/grow{n}", model, tools=False), HISTORY_MAX_MESSAGES="10")
+        envs[n] = dict(environment(f"{home}/{what}{n}", model, tools=False), HISTORY_MAX_MESSAGES="10")
         os.makedirs(envs[n]["DATA_DIR"])
-        subprocess.run([f"{BENCH}/bench_store", envs[n]["DATA_DIR"], "stdio", "local", str(n)], check=True)
+        subprocess.run(fill(envs[n]["DATA_DIR"], n), check=True, stdout=subprocess.DEVNULL)
     for _ in range(15):
         for n in sizes:
             ready[n].append(started(envs[n]))
@@ -261,17 +281,62 @@ def bench_growth(home, where):
         daemons[n].wait_ready()
     for i in range(TURNS + 50):
         for n in sizes:
-            ms = own_time(daemons[n], model, "a question of a few words", 1)
-            if i >= 50:     # by then the history of all three is as long as it gets
+            ms = own_time(daemons[n], model, text, 1)
+            if i >= 50:     # by then the history of all is as long as it gets
                 own[n].append(ms)
     for n in sizes:
-        row(f"exec to ready, {n} stored messages, p50", f"{percentile(ready[n], .5):.1f}", "ms")
-        row(f"own time per turn, {n} stored, {where}, p50", f"{percentile(own[n], .5):.2f}", "ms")
         daemons[n].close()
-    for name, values in ("exec to ready", ready), ("own time", own):
-        growth = percentile(values[sizes[-1]], .5) / percentile(values[sizes[0]], .5)
-        row(f"{name}, growth from 10 to 100000", f"{growth:.2f}", "times", "<= 1.2")
     model.close()
+    return ready, own
+
+
+def remember_series(title, own):
+    series.append({"title": title, "unit": "ms", "points": [
+        (n, {"p50": round(percentile(v, .5), 3), "p99": round(percentile(v, .99), 3)}) for n, v in own.items()]})
+
+
+def growth_rows(what, own, where):
+    for n, values in own.items():
+        row(f"own time per turn, {n} {what}, {where}, p50", f"{percentile(values, .5):.2f}", "ms")
+    few, many = min(own), max(own)
+    return percentile(own[many], .5) / percentile(own[few], .5)
+
+
+def bench_growth(home, where):
+    ready, own = by_turns(home, "grow", (10, 1000, 100000), lambda data, n: [
+        f"{BENCH}/bench_store", data, "stdio", "local", str(n)], "a question of a few words")
+    remember_series("messages stored in the conversation", own)
+    for n in ready:
+        row(f"exec to ready, {n} stored messages, p50", f"{percentile(ready[n], .5):.1f}", "ms")
+    grown = percentile(ready[100000], .5) / percentile(ready[10], .5)
+    more = growth_rows("stored", own, where)
+    row("exec to ready, growth from 10 to 100000", f"{grown:.2f}", "times", "<= 1.2")
+    row("own time, growth from 10 to 100000", f"{more:.2f}", "times", "<= 1.2")
+
+
+def bench_remembered(home, where):
+    """Rows of memory; the question has words that are in many of them and in few."""
+    words = " ".join(memory_word(r) for r in (1, 6, 45, 700, 9000))
+    _, own = by_turns(home, "memory", (10, 1000, 100000), lambda data, n: [
+        f"{BENCH}/bench_memory", data, str(n)], f"what was it with {words}?")
+    remember_series("rows of memory", own)
+    growth_rows("rows of memory", own, where)
+
+
+def memory_word(rank):
+    """As bench_memory.c spells them."""
+    out, rank = "", rank + 15
+    while rank:
+        out, rank = out + "ba ce di fo gu ha je ki lo mu na pe ri so tu va".split()[rank % 16], rank // 16
+    return out
+
+
+def bench_many_sessions(home, where):
+    """As many messages each time, in ever more conversations; the one that talks is new."""
+    _, own = by_turns(home, "sessions", (1, 100, 10000), lambda data, n: [
+        f"{BENCH}/bench_store", data, "stdio", "somebody", "40000", str(n)], "a question of a few words")
+    remember_series("conversations stored", own)
+    growth_rows("conversations", own, where)
 
 
 def cpu_seconds(pids):
@@ -466,6 +531,8 @@ def stuck(*_):
 
 def run(bench, home, where):
     """One bench, with the time it may take; what fails is told and the next one runs."""
+    if not re.search(os.environ.get("BENCH_ONLY", ""), bench.__name__):
+        return
     signal.alarm(STUCK_S)
     try:
         bench(home, where)
@@ -497,15 +564,18 @@ def main():
         run(bench_turns, memory, "in memory")
     else:
         row("own time per turn, in memory", "-", "", f"skipped: no room in {SHM}")
-    run(bench_growth, memory or disk, "in memory" if memory else "on disk")
+    for bench in bench_growth, bench_remembered, bench_many_sessions:
+        run(bench, memory or disk, "in memory" if memory else "on disk")
     for bench in bench_telegram, bench_sessions, bench_mcp, bench_exec, bench_policy, bench_cancel, \
             bench_dns, bench_store, bench_memory, bench_jobs, bench_idle:
         run(bench, disk, "on disk")
     if memory:
         run(bench_store, memory, "in memory")
-    if os.environ.get("BENCH_JSON"):
-        with open(os.environ["BENCH_JSON"], "w") as f:
-            json.dump(rows, f, indent=1)
+    path = os.environ.get("BENCH_JSON") or f"{BENCH}/bench.json"
+    found, files = record.write(path, rows, series, failures, {
+        "turns": TURNS, "how": "in memory" if memory else "on disk"})
+    print("\n".join(record.verdict(found)))
+    print("left: " + ", ".join(files))
     if failures:
         sys.exit("bench: failed: " + ", ".join(failures))
 
