@@ -322,6 +322,10 @@ mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: 
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
+.PHONY: density
+density: deps-dev static ## how many idle instances of the static program fit into 8 GiB (COUNT=n: so many)
+	@/usr/bin/python3 tests/bench/density.py --count $(or $(COUNT),0) $(DENSITY_ARGS)
+
 ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short fuzz
 	@.ci/run
 
