@@ -310,6 +310,9 @@ fuzz-keep: ## what the fuzzers learnt, as few inputs as reach it, into tests/fuz
 chaos: deps-dev build ## everything on and everything that can go wrong, by seed (SEED=1 RUNS=300)
 	@/usr/bin/python3 tests/chaos/chaos.py --seed $(or $(SEED),1) --runs $(or $(RUNS),300) $(CHAOS_ARGS)
 
+endurance: deps-dev build ## a day of simulated time with everything on: does anything grow? (SEED=1)
+	@$(drive) /usr/bin/python3 tests/endurance/endurance.py --seed $(or $(SEED),1) $(ENDURANCE_ARGS)
+
 model: deps-model ## every order of the journal's steps, with deaths in between, searched by spin
 	@scripts/model
 
@@ -322,7 +325,11 @@ mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: 
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
-.PHONY: density
+.PHONY: cost density endurance
+# Counts are of one thread and exact, so unlike times they can be judged.
+cost: deps-cost build $(OUT)/bench/bench_cost $(OUT)/bench/bench_store $(OUT)/bench/bench_memory ## instructions of the hot pieces, beside those that were kept (KEEP=1)
+	@COMPILER='$(compiler)' BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/cost.py $(if $(KEEP),--keep) $(COST_ARGS)
+
 density: deps-dev static ## how many idle instances of the static program fit into 8 GiB (COUNT=n: so many)
 	@/usr/bin/python3 tests/bench/density.py --count $(or $(COUNT),0) $(DENSITY_ARGS)
 
@@ -361,9 +368,9 @@ install: build docs ## program, manual pages and completions, below DESTDIR/PREF
 deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
 
 # Each takes some ten milliseconds when nothing is missing.
-need := deps-build deps-run deps-dev deps-fuzz deps-static deps-cross deps-model
+need := deps-build deps-run deps-dev deps-fuzz deps-static deps-cross deps-model deps-cost
 .PHONY: $(need)
-deps-run deps-dev deps-fuzz deps-static deps-cross deps-model: deps-build
+deps-run deps-dev deps-fuzz deps-static deps-cross deps-model deps-cost: deps-build
 $(need): deps-%:
 	@scripts/deps $*
 
