@@ -325,7 +325,12 @@ mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: 
 bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
-.PHONY: cost density endurance
+# Names of driver files; without them all of tests/bench/drivers.
+DRIVER ?=
+.PHONY: compare cost density endurance
+compare: deps-dev build ## the same conversation with other agents on the same fakes, side by side (DRIVER=file INSTALL=1)
+	@/usr/bin/python3 tests/bench/compare.py $(if $(INSTALL),--install) $(COMPARE_ARGS) $(DRIVER)
+
 # Counts are of one thread and exact, so unlike times they can be judged.
 cost: deps-cost build $(OUT)/bench/bench_cost $(OUT)/bench/bench_store $(OUT)/bench/bench_memory ## instructions of the hot pieces, beside those that were kept (KEEP=1)
 	@COMPILER='$(compiler)' BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/cost.py $(if $(KEEP),--keep) $(COST_ARGS)

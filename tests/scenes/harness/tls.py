@@ -19,15 +19,15 @@ def certificate(folder, name, san):
 class Front:
     """TLS on a port of its own before a plain endpoint."""
 
-    def __init__(self, backend, cert, key, configure=None):
+    def __init__(self, backend, cert, key, configure=None, address=("127.0.0.1", 0)):
         self.backend = urllib.parse.urlsplit(backend)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(cert, key)
         if configure:
             configure(self.context)
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = socket.create_server(address)
         self.versions, self.threads, self.arrived, self.silent = [], [], [], False
-        self.url = "https://127.0.0.1:%d%s" % (self.socket.getsockname()[1], self.backend.path)
+        self.url = "https://%s:%d%s" % (*self.socket.getsockname(), self.backend.path)
         self.thread = threading.Thread(target=self._accept)
         self.thread.start()
 
