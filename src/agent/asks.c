@@ -44,6 +44,11 @@ static int by_line(struct run *r, const struct form *f, const struct mcp_questio
 		rc = asks_by_line(by, f, q->server, r->snap->cfg->mcp.question_timeout_ms, a,
 				  &x, c, &why);
 	}
+	if (rc < 0 && asks_done(q)) {
+		out->result = S(ASKS_ACCEPT);
+		log_end(q, end_word(FORM_ACCEPTED), a);
+		return OK;
+	}
 	if (rc == E_CANCELED || (rc == E_TIMEOUT && cancel_reason(c) != CANCEL_NONE))
 		return err_set(e, rc, "%s", why.msg);
 	out->result = form_result(f, &x, a);

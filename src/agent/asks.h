@@ -15,6 +15,13 @@
 int asks_answer(struct run *r, str call_id, const struct mcp_question *q, struct arena *a,
 		struct mcp_answer *out, const struct cancel *c, struct err *e) MUSTUSE;
 
+/* What a link was for was done without anybody's word here: then this is the answer. */
+#define ASKS_ACCEPT "{\"action\":\"accept\"}"
+static inline bool asks_done(const struct mcp_question *q)
+{
+	return q->done && *q->done;
+}
+
 /* Fill x in, by lines.  OK: x->end says how it ended.  E_TIMEOUT, E_CANCELED, E_DENIED nobody is
  * there (any more). */
 int asks_by_line(struct approver *by, const struct form *f, str server, int64_t timeout_ms,

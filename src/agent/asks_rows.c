@@ -72,13 +72,13 @@ static int add_once(struct run *r, const struct question *q, char id[ID_LONG_LEN
 }
 
 /* Nobody waits for it any more: no press of it is to count. */
-static void end_it(struct run *r, str id)
+static void end_it(struct run *r, str id, enum question_state state)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
 	struct err e = { 0 };
 
 	if (store_begin(&tx, r->ag->opt.store, NULL, &e) < 0 ||
-	    store_question_end(&tx, id, QUESTION_VOID, &e) < 0 || store_commit(&tx, &e) < 0)
+	    store_question_end(&tx, id, state, &e) < 0 || store_commit(&tx, &e) < 0)
 		log_warn("question.not_ended", "err=\"%s\"", e.msg);
 }
 
@@ -121,8 +121,14 @@ int asks_by_row(struct run *r, str call_id, const struct mcp_question *asked, st
 		if (io->on_outbox)
 			io->on_outbox(io->arg);
 		rc = wait_over(r, str_of(id), &bell, rings, a, &q, c, e);
-		if (rc < 0)
-			end_it(r, str_of(id));
+		if (rc < 0 && asks_done(asked)) {
+			end_it(r, str_of(id), QUESTION_ANSWERED);
+			q.state = QUESTION_ANSWERED;
+			q.result = S(ASKS_ACCEPT);
+			rc = OK;
+		} else if (rc < 0) {
+			end_it(r, str_of(id), QUESTION_VOID);
+		}
 	}
 	if (rings)
 		(void)io->on_waiting(io->arg, &bell, false);

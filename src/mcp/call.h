@@ -24,21 +24,24 @@ struct mcp_result {
 	const struct mcp_question *questions;
 	size_t questions_n;
 	str state;
-	/* Below the host only: the call became this task, and that was offered in it. */
+	/* Below the host only: the call became this task, that was offered in it, and, where there
+	 * was a handshake, its progress is told by this. */
 	const struct json *task;
 	struct mcp_offer offer;
+	int64_t token;
 };
 
 struct mcp_call {
 	str server, tool; /* the tool by the server's own name for it */
 	str args; /* JSON object text, passed on unchanged; "" and null are {} */
 	str output; /* the host sets it: what its result is to be, a JSON Schema, or "" */
+	bool as_task; /* the same: the tool wants to be called so (2025-11-25) */
 	const struct mcp_progress *progress; /* may be NULL; called in the caller's thread */
 	/* Initialize era: the server asks.  Called in the caller's thread, and may take as long
 	 * as it likes: the limit of the call stands still meanwhile.  A code below 0 ends the call
 	 * with it.  c also fires (CANCEL_DEADLINE) when nobody waits for the answer any more,
-	 * because the server took the question back, answered the call, or died: what is returned
-	 * then does not matter.  NULL: such requests are refused, and none is announced where
+	 * because the server took the question back, answered the call, or died, or says that
+	 * what a link was for is done: what is returned then does not matter.  NULL: such requests are refused, and none is announced where
 	 * that can be said of one call (stateless era). */
 	int (*on_question)(void *arg, const struct mcp_question *q, struct arena *a,
 			   struct mcp_answer *out, const struct cancel *c, struct err *e);
@@ -57,6 +60,21 @@ struct mcp_request {
 	const char *method;
 	str params; /* JSON object text, "" for none */
 	int64_t timeout_ms; /* 0: the limit of a call */
+	/* Below the host only: it is about this task, which that call became. */
+	const struct mcp_call *call;
+	str task;
+	int64_t token;
+};
+
+/* A caller that hears what is said of a task between two looks at it. */
+struct mcp_linger {
+	const struct mcp_call *call;
+	str task;
+	int64_t token;
+	size_t asked; /* questions that were asked in the task so far */
+	/* What the last time came to: progress was told; and how long questions took. */
+	bool moved;
+	int64_t asked_ms;
 };
 
 #endif

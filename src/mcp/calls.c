@@ -19,6 +19,8 @@
 
 #define RESULT_MAX ((size_t)256 << 20)
 #define INTERNAL_ERROR (-32603)
+#define ACCEPT "{\"action\":\"accept\"}"
+#define LINKS_TRIES 8
 
 /* Whole and now, or not at all: a pipe splits nothing of that size. */
 static bool write_now(const struct mcp_calls *c, struct mcp_frame *f)
@@ -34,26 +36,12 @@ static bool write_now(const struct mcp_calls *c, struct mcp_frame *f)
  * on failure, and when it was written. */
 static int enter(struct mcp_calls *c, struct mcp_frame *f, struct mcp_slot **out, struct err *e)
 {
-	struct mcp_slot *s = NULL;
-	int rc = OK;
+	struct mcp_slot *s;
+	int rc = mcp_slots_take(c, f->id, &s, e);
 
-	if (c->shut)
-		return err_set(e, E_NOENT, "server \"%.*s\" is down: %s", STRF(c->server),
-			       c->shut_why);
-	for (size_t i = 0; i < MCP_SLOTS_MAX && !s; i++)
-		if (c->slots[i].state == FREE)
-			s = &c->slots[i];
-	if (!s || c->frames >= MCP_FRAMES_MAX)
-		return err_set(e, E_BUSY, "server \"%.*s\" has too many open calls",
-			       STRF(c->server));
-	if (!s->has_bell && (rc = bell_init(&s->bell, e)) < 0)
+	if (rc < 0)
 		return rc;
-	bell_hear(&s->bell);
-	*s = (struct mcp_slot){ .state = QUEUED,
-				.id = f->id,
-				.bell = s->bell,
-				.has_bell = true,
-				.answers = f->answers };
+	s->answers = f->answers;
 	if (write_now(c, f))
 		s->state = WRITTEN;
 	else
@@ -73,7 +61,7 @@ static bool look(struct mcp_calls *c, struct mcp_slot *s, struct mcp_slot *got,
 	mcp_slots_lock(c);
 	done = s->state == DONE;
 	*got = *s;
-	s->has_progress = false;
+	s->has_progress = s->poked = false;
 	if (done && take) {
 		s->line = (struct arena){ 0 };
 		s->asked = NULL;
@@ -91,7 +79,7 @@ static bool look(struct mcp_calls *c, struct mcp_slot *s, struct mcp_slot *got,
 	return done;
 }
 
-static struct mcp_frame *refusal(const struct mcp_asked *q)
+struct mcp_frame *mcp_slots_refusal(const struct mcp_asked *q)
 {
 	return mcp_frame_answer(q->id,
 				&(struct mcp_answer){ .code = INTERNAL_ERROR,
@@ -112,7 +100,7 @@ static bool leave(struct mcp_calls *c, struct mcp_slot *s, const char *reason,
 		mcp_slots_push(c, notice);
 		notice = NULL;
 		for (const struct mcp_asked *q = s->asked; q; q = q->next)
-			mcp_slots_push(c, refusal(q));
+			mcp_slots_push(c, mcp_slots_refusal(q));
 	}
 	s->state = FREE;
 	s->line = (struct arena){ 0 };
@@ -136,41 +124,61 @@ static const char *reason_text(const struct cancel *cancel)
 	}
 }
 
-/* The caller begins to answer, or, cancel NULL, has ended; false when nobody waits for that
- * any more. */
-static bool answering(struct mcp_calls *c, struct mcp_slot *s, struct cancel *cancel)
+/* The caller begins to answer q, or, NULL, has ended; false when nobody waits for that any more. */
+static bool answering(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_question *q,
+		      struct cancel *cancel, _Atomic bool *done)
 {
 	bool wanted;
 
 	mcp_slots_lock(c);
 	wanted = s->state != DONE && !s->withdrawn;
 	s->asking_cancel = cancel;
-	if (!cancel)
+	s->asking_done = done;
+	s->asking_link = q ? mcp_slots_link(q) : (str){ 0 };
+	if (!q)
 		s->asking = NULL;
 	mcp_slots_unlock(c);
 	return wanted;
 }
 
-/* Have a question answered and send the answer.  Below 0: the call ends with it. */
-static int serve_question(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_call *call,
-			  struct mcp_asked *q, const struct cancel *cancel, struct err *e)
+/* Have a question answered; *wanted: somebody still waits for that.  What was done elsewhere is
+ * accepted. */
+int mcp_slots_have_answered(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
+			    struct mcp_question *q, struct arena *a, struct mcp_answer *out,
+			    bool *wanted, struct err *e)
 {
-	struct mcp_answer answer = { 0 };
-	struct mcp_frame *f;
+	_Atomic bool done = false;
 	struct cancel mine;
-	bool wanted;
-	int rc = cancel_init(&mine, cancel, 0, e);
+	int rc = cancel_init(&mine, ask->cancel, 0, e);
 
 	if (rc < 0)
 		return rc;
-	q->q.server = c->server;
-	if (answering(c, s, &mine))
-		rc = call->on_question(call->arg, &q->q, &q->a, &answer, &mine, e);
-	wanted = answering(c, s, NULL);
+	q->server = c->server;
+	q->done = &done;
+	if (answering(c, s, q, &mine, &done))
+		rc = ask->call->on_question(ask->call->arg, q, a, out, &mine, e);
+	*wanted = answering(c, s, NULL, NULL, NULL);
 	cancel_done(&mine);
+	if (!done)
+		return rc;
+	*out = (struct mcp_answer){ .result = S(ACCEPT) };
+	return OK;
+}
+
+/* Have what the server asked answered and send the answer.  Below 0: the call ends with it. */
+static int serve_question(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
+			  struct mcp_asked *q, struct err *e)
+{
+	struct mcp_answer answer = { .result = S(ACCEPT) };
+	struct mcp_frame *f;
+	bool wanted = true;
+	int rc = OK;
+
+	if (!q->done)
+		rc = mcp_slots_have_answered(c, s, ask, &q->q, &q->a, &answer, &wanted, e);
 	if (!wanted)
 		return OK;
-	f = rc < 0 ? refusal(q) : mcp_frame_answer(q->id, &answer);
+	f = rc < 0 ? mcp_slots_refusal(q) : mcp_frame_answer(q->id, &answer);
 	mcp_slots_lock(c);
 	if (s->state == WRITTEN)
 		mcp_slots_push(c, f);
@@ -181,19 +189,10 @@ static int serve_question(struct mcp_calls *c, struct mcp_slot *s, const struct 
 	return rc;
 }
 
-/* What a request is, and whom to tell of it. */
-struct ask {
-	const struct mcp_call *call; /* NULL: no tool call */
-	const char *method;
-	str params;
-	const struct mcp_limit *limit;
-	const struct cancel *cancel;
-};
-
 /* A bell rang: progress is told, *moved then, and questions are answered.  1: the outcome is
  * there, and, when it is to be taken, the slot is free again. */
-static int attend(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask, bool take,
-		  struct mcp_slot *got, bool *moved, struct err *e)
+int mcp_slots_attend(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
+		     bool take, struct mcp_slot *got, bool *moved, struct err *e)
 {
 	const struct mcp_progress *progress = ask->call ? ask->call->progress : NULL;
 	struct mcp_asked *q;
@@ -207,7 +206,7 @@ static int attend(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask
 				     str_of(got->message));
 		if (!q)
 			return 0;
-		rc = serve_question(c, s, ask->call, q, ask->cancel, e);
+		rc = serve_question(c, s, ask, q, e);
 		mcp_slots_free_asked(q);
 		if (rc < 0)
 			return rc;
@@ -219,7 +218,7 @@ static int attend(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask
 struct carried {
 	struct mcp_calls *c;
 	struct mcp_slot *s;
-	const struct ask *ask;
+	const struct mcp_ask *ask;
 	struct mcp_slot *got;
 };
 
@@ -227,7 +226,7 @@ static int serve(void *arg, struct err *e)
 {
 	const struct carried *v = arg;
 	bool moved;
-	int rc = attend(v->c, v->s, v->ask, false, v->got, &moved, e);
+	int rc = mcp_slots_attend(v->c, v->s, v->ask, false, v->got, &moved, e);
 
 	if (rc == 1 && v->got->rc < 0)
 		return err_set(e, v->got->rc, "%s", v->got->why);
@@ -236,7 +235,7 @@ static int serve(void *arg, struct err *e)
 
 /* The caller carries its request itself.  OK: the outcome is in the slot, or the request waits
  * for the next life of the server. */
-static int carry(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
+static int carry(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
 		 const struct mcp_carrier *by, struct mcp_frame *f, struct mcp_slot *got,
 		 struct err *e)
 {
@@ -264,7 +263,7 @@ static int carry(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 }
 
 /* It did not come in time, its own or that of whoever waits. */
-static int too_late(const struct mcp_calls *c, const struct ask *ask, bool at_last, int rc,
+static int too_late(const struct mcp_calls *c, const struct mcp_ask *ask, bool at_last, int rc,
 		    struct err *e)
 {
 	if (rc != E_TIMEOUT || cancel_reason(ask->cancel) != CANCEL_NONE)
@@ -279,7 +278,7 @@ static int too_late(const struct mcp_calls *c, const struct ask *ask, bool at_la
 }
 
 /* Wait for the outcome; below 0: it did not come. */
-static int await(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
+static int await(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
 		 struct mcp_slot *got, struct err *e)
 {
 	int64_t now = clock_mono_ms(), until = now + ask->limit->call_ms;
@@ -299,7 +298,7 @@ static int await(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 			return f ? rc : too_late(c, ask, last < until, rc, e);
 		bell_hear(&s->bell);
 		began = clock_mono_ms();
-		if ((rc = attend(c, s, ask, true, got, &moved, e)) != 0)
+		if ((rc = mcp_slots_attend(c, s, ask, true, got, &moved, e)) != 0)
 			return rc < 0 ? rc : OK;
 		/* The clocks stand still while a question is answered. */
 		now = clock_mono_ms();
@@ -313,7 +312,7 @@ static int await(struct mcp_calls *c, struct mcp_slot *s, const struct ask *ask,
 }
 
 /* Put f, which is taken over, on its way, and wait for the answer.  OK: it is in *got. */
-static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct ask *ask,
+static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct mcp_ask *ask,
 		      struct mcp_slot *got, struct err *e)
 {
 	struct mcp_slot *s = NULL;
@@ -326,6 +325,10 @@ static int ask_server(struct mcp_calls *c, struct mcp_frame *f, const struct ask
 	rc = enter(c, f, &s, e);
 	if (rc == OK && ask->call)
 		s->origin = ask->call->origin;
+	if (rc == OK) {
+		s->task = ask->task;
+		s->token = ask->token;
+	}
 	queued = rc == OK && s->state == QUEUED;
 	ring = queued && !c->carrier;
 	mcp_slots_unlock(c);
@@ -349,33 +352,51 @@ static int64_t next_id(struct mcp_calls *c)
 	return atomic_fetch_add(c->ids, 1) + 1;
 }
 
+static void read_outcome(struct mcp_calls *c, const struct mcp_call *call,
+			 const struct mcp_slot *got, struct arena *a, struct mcp_result *result)
+{
+	*result = (struct mcp_result){ 0 };
+	if (call->as_task && got->result && !got->stateless &&
+	    mcp_outcome_task(result, got->result, got->id, &got->offer, a))
+		return;
+	mcp_outcome_read(result, got->result, got->error, c->server,
+			 got->stateless ? &got->offer : NULL, a);
+	if (got->result && !result->needs_input && !result->task)
+		result->mismatch = mcp_result_mismatch(a, call->output, got->result);
+}
+
 int mcp_calls_do(struct mcp_calls *c, const struct mcp_call *call,
 		 const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
 		 const struct cancel *cancel, struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
-	struct ask ask = {
+	struct mcp_ask ask = {
 		.call = call, .method = "tools/call", .limit = limit, .cancel = cancel
 	};
-	struct mcp_slot got;
 	int rc;
 
 	*result = (struct mcp_result){ .not_sent = true };
 	if ((rc = mcp_frame_params(call, &tmp, &ask.params, e)) < 0 ||
 	    (rc = cancel_check(cancel, e)) < 0)
 		return rc;
-	rc = ask_server(c, mcp_frame_request(next_id(c), ask.method, ask.params), &ask, &got,
-			e);
-	result->not_sent = got.state == QUEUED || got.not_sent;
-	if (rc < 0)
-		return rc;
-	*result = (struct mcp_result){ 0 };
-	mcp_outcome_read(result, got.result, got.error, c->server,
-			 got.stateless ? &got.offer : NULL, a);
-	if (got.result && !result->needs_input && !result->task)
-		result->mismatch = mcp_result_mismatch(a, call->output, got.result);
-	arena_free(&got.line);
-	return OK;
+	for (int tries = 0;; tries++) {
+		struct mcp_slot got;
+		bool links;
+
+		rc = ask_server(c, mcp_frame_request(next_id(c), ask.method, ask.params), &ask,
+				&got, e);
+		result->not_sent = got.state == QUEUED || got.not_sent;
+		if (rc < 0)
+			return rc;
+		links = got.error && !got.stateless && got.offer.url && tries < LINKS_TRIES;
+		if (links)
+			rc = mcp_beside_links(c, &ask, got.error, a, result, e);
+		else
+			read_outcome(c, call, &got, a, result);
+		arena_free(&got.line);
+		if (!links || rc != OK)
+			return rc < 0 ? rc : OK;
+	}
 }
 
 /* The answer, in an arena that the line's is not. */
@@ -404,7 +425,12 @@ int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
 		      const struct json **result, const struct cancel *cancel, struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
-	struct ask ask = { .method = request->method, .limit = limit, .cancel = cancel };
+	struct mcp_ask ask = { .call = request->call,
+			       .method = request->method,
+			       .limit = limit,
+			       .cancel = cancel,
+			       .task = request->task,
+			       .token = request->token };
 	struct mcp_slot got;
 	int rc;
 

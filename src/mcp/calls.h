@@ -40,6 +40,10 @@ int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
 		      const struct json **result, const struct cancel *cancel,
 		      struct err *e) MUSTUSE;
 
+/* As linger of struct mcp_link. */
+int mcp_calls_linger(struct mcp_calls *c, struct mcp_linger *l, int64_t ms,
+		     const struct cancel *cancel, struct err *e) MUSTUSE;
+
 /* The handshake is over: how the server that is there now is to be spoken to. */
 void mcp_calls_speak(struct mcp_calls *c, const struct mcp_session *session);
 

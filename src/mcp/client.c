@@ -554,6 +554,14 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 	return mcp_calls_request(client->calls, rq, limit, a, result, c, e);
 }
 
+static int linger(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
+		  struct err *e)
+{
+	const struct client *client = arg;
+
+	return mcp_calls_linger(client->calls, l, ms, c, e);
+}
+
 static void client_free(void *arg)
 {
 	struct client *client = arg;
@@ -582,6 +590,7 @@ int mcp_client_link(struct mcp_link *out, const struct mcp_link_opt *opt, struct
 		.shut = calls_shut,
 		.call = call,
 		.request = request,
+		.linger = linger,
 		.free = client_free,
 	};
 	return OK;

@@ -71,6 +71,8 @@ int mcp_frame_params(const struct mcp_call *call, struct arena *a, str *params, 
 	}
 	if (call->state.n)
 		buf_json_member(&b, "requestState", call->state);
+	if (call->as_task)
+		buf_add(&b, S(",\"task\":{}"));
 	buf_add(&b, S("}"));
 	*params = buf_str(&b);
 	return OK;

@@ -548,7 +548,7 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
 	if (!s)
 		return E_NOENT;
 	lock(h);
-	with.output = mcp_server_output(s, call->tool, &tmp);
+	mcp_server_terms(s, &with, &tmp);
 	unlock(h);
 	if (mcp_names_pass(&s->cfg.tools, &s->cfg.exclude, call->tool))
 		rc = mcp_server_call(s, &with, &limit, a, result, c, e);

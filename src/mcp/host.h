@@ -30,6 +30,7 @@ struct mcp_tool {
 	str print; /* of what the server says of the tool: hex digits that change with it */
 	bool read_only, destructive, idempotent; /* hints; believed only if trusted */
 	bool trusted; /* the manifest says so */
+	bool as_task; /* it is to be called as a task, where its server's era has those */
 };
 
 struct mcp_catalog {

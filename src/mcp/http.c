@@ -429,6 +429,14 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 	return mcp_calls_request(h->calls, rq, limit, a, result, c, e);
 }
 
+static int linger(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
+		  struct err *e)
+{
+	const struct mcp_http *h = arg;
+
+	return mcp_calls_linger(h->calls, l, ms, c, e);
+}
+
 static void nudge(void *arg)
 {
 	const struct mcp_http *h = arg;
@@ -505,6 +513,7 @@ int mcp_http_link(struct mcp_link *out, const struct mcp_link_opt *opt,
 		.shut = calls_shut,
 		.call = call,
 		.request = request,
+		.linger = linger,
 		.nudge = nudge,
 		.free = http_free,
 	};

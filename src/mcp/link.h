@@ -67,6 +67,10 @@ struct mcp_link {
 	int (*request)(void *arg, const struct mcp_request *request,
 		       const struct mcp_limit *limit, struct arena *a,
 		       const struct json **result, const struct cancel *c, struct err *e);
+	/* For ms, less when the server says that the task is another now.  E_IO it died; what
+	 * on_question of the call failed with; the codes of c. */
+	int (*linger)(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
+		      struct err *e);
 	/* The watches have changed; from any thread.  NULL: it listens to their bell. */
 	void (*nudge)(void *arg);
 	void (*free)(void *arg);

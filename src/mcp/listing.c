@@ -87,6 +87,7 @@ static void add_tool(struct mcp_listing *l, const struct json *v)
 	t->read_only = json_bool(hints, "readOnlyHint", false);
 	t->destructive = !t->read_only && json_bool(hints, "destructiveHint", true);
 	t->idempotent = json_bool(hints, "idempotentHint", false);
+	t->as_task = str_is(json_str(json_get(v, "execution"), "taskSupport"), "required");
 	t->print = print_of(&l->a, t);
 	(void)map_set(&l->seen, &l->a, name, &l->seen);
 }
@@ -128,6 +129,8 @@ str mcp_listing_text(const struct mcp_listing *l, struct arena *a)
 			buf_json_key(&b, "outputSchema");
 			buf_add(&b, t->output);
 		}
+		if (t->as_task)
+			buf_add(&b, S(",\"execution\":{\"taskSupport\":\"required\"}"));
 		buf_fmt(&b,
 			",\"annotations\":{\"readOnlyHint\":%s,\"destructiveHint\":%s,"
 			"\"idempotentHint\":%s}}",

@@ -10,6 +10,10 @@
 #define KEY_MAX 256
 #define TASK_ID_MAX 4096
 #define TEXT_MAX ((size_t)16 << 20)
+#define LINKS_REQUIRED (-32042)
+#define LINKS_MAX 8
+#define LINK_BYTES 2048
+#define MESSAGE_BYTES 2000
 
 static bool is_offered(str method, const struct json *params, const struct mcp_offer *offer,
 		       enum mcp_question_kind *kind)
@@ -101,6 +105,92 @@ static const struct json *copy(const struct json *v, struct arena *a)
 	return json_read(&own, a, buf_str(&b), NULL) == OK ? own : NULL;
 }
 
+bool mcp_outcome_task(struct mcp_result *out, const struct json *result, int64_t token,
+		      const struct mcp_offer *offer, struct arena *a)
+{
+	const struct json *task = json_get(result, "task");
+	str id = json_str(task, "taskId");
+
+	if (!id.n || id.n > TASK_ID_MAX || !(task = copy(task, a)))
+		return false;
+	*out = (struct mcp_result){ .task = task, .offer = *offer, .token = token };
+	return true;
+}
+
+/* The links of such an error, NULL: it is another, or they are none, or too many. */
+static const struct json *links_of(const struct json *error)
+{
+	const struct json *list = json_get(json_get(error, "data"), "elicitations");
+
+	if (json_i64(error, "code", 0) != LINKS_REQUIRED || !json_is(list, JSON_ARRAY) ||
+	    list->n == 0 || list->n > LINKS_MAX)
+		return NULL;
+	for (const struct json *v = list->child; v; v = v->next) {
+		str url = json_str(v, "url");
+
+		if (!url.n || url.n > LINK_BYTES)
+			return NULL;
+	}
+	return list;
+}
+
+/* As a question: in the server's words, and what comes of saying yes. */
+static const struct json *link_params(const struct json *link, struct arena *a)
+{
+	struct buf b = buf_in(a, 65536);
+	struct json *v;
+
+	buf_add(&b, S("{\"mode\":\"url\""));
+	buf_json_member(&b, "url", json_str(link, "url"));
+	buf_json_member(&b, "elicitationId",
+			utf_head(json_str(link, "elicitationId"), KEY_MAX));
+	buf_json_member(
+		&b, "message",
+		arena_fmt(a,
+			  "%.*s\n(The call is made again when you say that this is done, "
+			  "or the server does.)",
+			  STRF(utf_repair(
+				  a, utf_head(json_str(link, "message"), MESSAGE_BYTES)))));
+	buf_add(&b, S("}"));
+	return json_read(&v, a, buf_str(&b), NULL) == OK ? v : NULL;
+}
+
+size_t mcp_outcome_links(const struct json *error, struct arena *a,
+			 const struct mcp_question **out)
+{
+	const struct json *list = links_of(error);
+	struct mcp_question *v;
+	size_t n = 0;
+
+	if (!list)
+		return 0;
+	v = NEWN(a, struct mcp_question, list->n);
+	for (const struct json *l = list->child; l; l = l->next, n++) {
+		v[n].kind = MCP_ELICIT;
+		if (!(v[n].params = link_params(l, a)))
+			return 0;
+	}
+	*out = v;
+	return n;
+}
+
+/* For a model whose user nobody could show the links. */
+static str with_links(str text, const struct json *error, struct arena *a)
+{
+	const struct json *list = links_of(error);
+	struct buf b = buf_in(a, text.n + LINKS_MAX * 2 * (LINK_BYTES + MESSAGE_BYTES) + 100);
+
+	if (!list)
+		return text;
+	buf_add(&b, text);
+	buf_add(&b, S("\nBefore this can be called again the user has to open:"));
+	for (const struct json *l = list->child; l; l = l->next)
+		buf_fmt(&b, "\n%.*s: %.*s",
+			STRF(utf_repair(a, utf_head(json_str(l, "message"), MESSAGE_BYTES))),
+			STRF(utf_repair(a, json_str(l, "url"))));
+	return buf_str(&b);
+}
+
 void mcp_outcome_read(struct mcp_result *out, const struct json *result,
 		      const struct json *error, str server, const struct mcp_offer *offer,
 		      struct arena *a)
@@ -109,7 +199,7 @@ void mcp_outcome_read(struct mcp_result *out, const struct json *result,
 
 	if (error) {
 		out->failed = true;
-		out->text = mcp_result_error(a, error);
+		out->text = with_links(mcp_result_error(a, error), error, a);
 	} else if (!offer || !type.n || str_is(type, "complete")) {
 		out->text = mcp_result_text(a, result, &out->failed);
 	} else if (str_is(type, "input_required")) {

@@ -22,6 +22,9 @@ struct mcp_question {
 	str key; /* stateless era: its key among inputRequests; else "" */
 	const struct json *params;
 	size_t before; /* questions that were asked in the same call before this one */
+	/* Set before the token of the answering fires: what a link was for has been done, so it is
+	 * accepted.  NULL: nobody would say so. */
+	const _Atomic bool *done;
 };
 
 /* What a server may ask in the midst of a call, as far as whoever makes the calls answers it;

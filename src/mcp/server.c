@@ -94,14 +94,17 @@ static bool same_box(const struct sandbox_cfg *x, const struct sandbox_cfg *y)
 	       same_list(x->write, y->write) && same_list(x->grants, y->grants);
 }
 
-str mcp_server_output(const struct mcp_server *s, str tool, struct arena *a)
+void mcp_server_terms(const struct mcp_server *s, struct mcp_call *call, struct arena *a)
 {
 	const struct mcp_listing *l = &s->known.listing;
+	const struct mcp_peer *peer = &s->known.peer;
 
 	for (size_t i = 0; i < l->n; i++)
-		if (str_eq(l->tools[i].tool, tool))
-			return arena_dup(a, l->tools[i].output);
-	return S("");
+		if (str_eq(l->tools[i].tool, call->tool)) {
+			call->output = arena_dup(a, l->tools[i].output);
+			/* Of a server that is not there yet its list is known. */
+			call->as_task = l->tools[i].as_task && (peer->tasks || !peer->revision);
+		}
 }
 
 bool mcp_server_first_mismatch(struct mcp_server *s, str tool)

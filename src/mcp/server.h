@@ -96,9 +96,9 @@ void mcp_server_ask_stop(struct mcp_server *s);
 void mcp_server_join(struct mcp_server *s);
 void mcp_server_free(struct mcp_server *s);
 
-/* Of .known, under the host's lock: the output schema of a tool, in a, "" none; and is this the
- * first result of the tool that is not what that says?  False too when there were many tools. */
-str mcp_server_output(const struct mcp_server *s, str tool, struct arena *a);
+/* Of .known, under the host's lock: what the tool of a call promises and wants, in a; and is this
+ * the first result of the tool that is not what it promises?  False too when there were many tools. */
+void mcp_server_terms(const struct mcp_server *s, struct mcp_call *call, struct arena *a);
 bool mcp_server_first_mismatch(struct mcp_server *s, str tool);
 
 /* Is it what the entry says, or can it become that without another life? */

@@ -147,6 +147,10 @@ void mcp_session_read_peer(struct mcp_peer *peer, const struct json *info,
 		.completions = json_is(json_get(caps, "completions"), JSON_OBJECT),
 		.logging = json_is(json_get(caps, "logging"), JSON_OBJECT),
 	};
+	peer->tasks = json_is(
+		json_get(json_get(json_get(json_get(caps, "tasks"), "requests"), "tools"),
+			 "call"),
+		JSON_OBJECT);
 	peer->tells.tools = json_bool(tools, "listChanged", false);
 	peer->tells.resources = json_bool(resources, "listChanged", false);
 	peer->tells.prompts = json_bool(prompts, "listChanged", false);
@@ -360,6 +364,16 @@ static void take_progress(const struct mcp_msg *m, struct mcp_event *ev)
 	ev->text = json_str(m->params, "message");
 }
 
+/* A task is another, or a person has done what a link was for. */
+static void take_news(const struct mcp_msg *m, struct mcp_event *ev)
+{
+	ev->task = json_str(m->params, "taskId");
+	ev->link = json_str(m->params, "elicitationId");
+	ev->text = json_str(m->params, "statusMessage");
+	if (ev->task.n || ev->link.n)
+		ev->kind = MCP_EVENT_PROGRESS;
+}
+
 static void take_log(const struct mcp_msg *m, struct arena *a, struct mcp_event *ev)
 {
 	const struct json *data = json_get(m->params, "data");
@@ -392,6 +406,10 @@ static void take_notice(struct mcp_session *s, const struct mcp_msg *m, int64_t 
 {
 	if (str_eq(m->method, S("notifications/progress")))
 		take_progress(m, ev);
+	else if (!s->peer.stateless &&
+		 (str_eq(m->method, S("notifications/tasks/status")) ||
+		  str_eq(m->method, S("notifications/elicitation/complete"))))
+		take_news(m, ev);
 	else if (str_eq(m->method, S("notifications/message")))
 		take_log(m, a, ev);
 	else if (str_eq(m->method, S("notifications/tools/list_changed")))

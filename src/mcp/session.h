@@ -27,6 +27,7 @@ struct mcp_peer {
 	struct {
 		bool tools, resources, prompts;
 	} tells; /* it says when these lists change */
+	bool tasks; /* calls of its tools may be made as tasks (2025-11-25) */
 };
 
 struct mcp_session_opt {
@@ -75,7 +76,7 @@ enum mcp_event_kind {
 	MCP_EVENT_NONE,
 	MCP_EVENT_TOOLS, /* the list is whole: take pages.listing; the first time: ready */
 	MCP_EVENT_ANSWER, /* to a request that is not the session's */
-	MCP_EVENT_PROGRESS,
+	MCP_EVENT_PROGRESS, /* of a call by its id, of a task, or the end of what a link was for */
 	MCP_EVENT_LOG,
 	MCP_EVENT_QUESTION, /* a request that whoever made a call has to answer */
 	MCP_EVENT_WITHDRAWN, /* such a request is taken back */
@@ -91,6 +92,7 @@ struct mcp_event {
 	enum mcp_question_kind question; /* QUESTION */
 	const struct json *params; /* QUESTION, NOTICE; may be NULL */
 	str method; /* NOTICE */
+	str task, link; /* PROGRESS: ids that the server gave */
 	double done, total; /* PROGRESS; total < 0: unknown */
 	str level, text; /* LOG, PROGRESS, ODD and TOOLS (a remark, mostly "") */
 };

@@ -114,6 +114,28 @@ void mcp_calls_free(struct mcp_calls *c)
 	arena_free(&a);
 }
 
+int mcp_slots_take(struct mcp_calls *c, int64_t id, struct mcp_slot **out, struct err *e)
+{
+	struct mcp_slot *s = NULL;
+	int rc = OK;
+
+	if (c->shut)
+		return err_set(e, E_NOENT, "server \"%.*s\" is down: %s", STRF(c->server),
+			       c->shut_why);
+	for (size_t i = 0; i < MCP_SLOTS_MAX && !s; i++)
+		if (c->slots[i].state == FREE)
+			s = &c->slots[i];
+	if (!s || c->frames >= MCP_FRAMES_MAX)
+		return err_set(e, E_BUSY, "server \"%.*s\" has too many open calls",
+			       STRF(c->server));
+	if (!s->has_bell && (rc = bell_init(&s->bell, e)) < 0)
+		return rc;
+	bell_hear(&s->bell);
+	*s = (struct mcp_slot){ .state = QUEUED, .id = id, .bell = s->bell, .has_bell = true };
+	*out = s;
+	return OK;
+}
+
 static struct mcp_slot *slot_of(struct mcp_calls *c, int64_t id)
 {
 	for (size_t i = 0; i < MCP_SLOTS_MAX; i++)
@@ -319,14 +341,57 @@ void mcp_calls_answer(struct mcp_calls *c, const struct mcp_event *ev, struct ar
 	mcp_slots_unlock(c);
 }
 
+/* The call, or whoever waits for the task that it became. */
+static struct mcp_slot *slot_told(struct mcp_calls *c, const struct mcp_event *ev)
+{
+	for (size_t i = 0; i < MCP_SLOTS_MAX; i++) {
+		struct mcp_slot *s = &c->slots[i];
+
+		if (s->state == WRITTEN &&
+		    (ev->task.n ? str_eq(s->task, ev->task)
+				: s->id == ev->id || (s->task.n && s->token == ev->id)))
+			return s;
+	}
+	return NULL;
+}
+
+str mcp_slots_link(const struct mcp_question *q)
+{
+	bool url = q->kind == MCP_ELICIT && str_is(json_str(q->params, "mode"), "url");
+
+	return url ? json_str(q->params, "elicitationId") : (str){ 0 };
+}
+
+/* What the link with that id was for is done: whoever is asked about it need not answer. */
+static void link_done(struct mcp_calls *c, str link)
+{
+	for (size_t i = 0; i < MCP_SLOTS_MAX; i++) {
+		struct mcp_slot *s = &c->slots[i];
+
+		if (s->state != WRITTEN)
+			continue;
+		if (s->asking_cancel && s->asking_done && str_eq(s->asking_link, link)) {
+			atomic_store(s->asking_done, true);
+			cancel_fire(s->asking_cancel, CANCEL_DEADLINE);
+		}
+		for (struct mcp_asked *q = s->asked; q; q = q->next)
+			q->done |= str_eq(mcp_slots_link(&q->q), link);
+	}
+}
+
 void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev)
 {
 	str message = utf_head(ev->text, MCP_WHY_MAX - 1);
 	struct mcp_slot *s;
 
 	mcp_slots_lock(c);
-	s = slot_of(c, ev->id);
-	if (s && s->state == WRITTEN) {
+	if (ev->link.n)
+		link_done(c, ev->link);
+	s = ev->link.n ? NULL : slot_told(c, ev);
+	if (s && s->lingers && ev->task.n) {
+		s->poked = true;
+		bell_ring(&s->bell);
+	} else if (s) {
 		s->has_progress = true;
 		s->done = ev->done;
 		s->total = ev->total;

@@ -1,8 +1,9 @@
 /*
- * mcp/slots: what mcp/calls, the callers' side of the open calls, and mcp/slots, the side of the
- * server's thread, share.  For these two alone.
+ * mcp/slots: what mcp/calls and mcp/beside, the callers' side of the open calls, and mcp/slots, the
+ * side of the server's thread, share.  For these alone.
  *
- * Threads  all but the two of the lock, and mcp_slots_free_asked(), under the lock.
+ * Threads  all but the two of the lock, mcp_slots_free_asked(), and what a caller does in its own
+ *          thread, under the lock.
  */
 #ifndef MCP_SLOTS_H
 #define MCP_SLOTS_H
@@ -32,6 +33,7 @@ struct mcp_asked {
 	struct mcp_asked *next;
 	const struct json *id;
 	struct mcp_question q;
+	bool done; /* what its link was for */
 };
 
 struct mcp_slot {
@@ -39,11 +41,17 @@ struct mcp_slot {
 	int64_t id;
 	struct bell bell;
 	bool has_bell, answers, has_progress;
+	bool lingers; /* it is no request, but hears what is said of a task */
+	bool poked; /* and that is another now */
+	str task; /* the caller's, while it waits: of what task it is, "" none, */
+	int64_t token; /* and of whose progress it hears, too */
 	int64_t carry_n; /* since when it is carried, as below */
 	str origin; /* the caller's, while it waits */
 	struct mcp_asked *asked; /* wait for the caller */
 	size_t asked_n, asked_in_all;
 	const struct json *asking; /* the id of what the caller is answering */
+	str asking_link; /* the id of the link in it, "" none */
+	_Atomic bool *asking_done; /* in the caller's frame */
 	struct cancel *asking_cancel; /* in the caller's frame */
 	bool withdrawn;
 	double done, total;
@@ -81,6 +89,40 @@ struct mcp_calls {
 
 void mcp_slots_lock(struct mcp_calls *c);
 void mcp_slots_unlock(struct mcp_calls *c);
+
+/* What a request is, and whom to tell of it. */
+struct mcp_ask {
+	const struct mcp_call *call; /* NULL: no tool call */
+	const char *method;
+	str params;
+	const struct mcp_limit *limit;
+	const struct cancel *cancel;
+	str task; /* that it is about, "" none; */
+	int64_t token; /* whose progress is its, too */
+};
+
+/* A slot for call id, QUEUED. */
+int mcp_slots_take(struct mcp_calls *c, int64_t id, struct mcp_slot **out,
+		   struct err *e) MUSTUSE;
+
+/* A caller: its bell rang, so progress is told, *moved then, and questions are answered.  1: the
+ * outcome is there, and, when it is to be taken, the slot is free again. */
+int mcp_slots_attend(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
+		     bool take, struct mcp_slot *got, bool *moved, struct err *e) MUSTUSE;
+
+/* A caller: have a question answered; *wanted: somebody still waits for that.  What was done
+ * elsewhere is accepted. */
+int mcp_slots_have_answered(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
+			    struct mcp_question *q, struct arena *a, struct mcp_answer *out,
+			    bool *wanted, struct err *e) MUSTUSE;
+/* The id of the link that it is about, "" none. */
+str mcp_slots_link(const struct mcp_question *q);
+struct mcp_frame *mcp_slots_refusal(const struct mcp_asked *q);
+
+/* mcp/beside: have a person open what is to be opened before the call can be made again.  1: it
+ * will not be, and *result says why. */
+int mcp_beside_links(struct mcp_calls *c, const struct mcp_ask *ask, const struct json *error,
+		     struct arena *a, struct mcp_result *result, struct err *e) MUSTUSE;
 
 void mcp_slots_push(struct mcp_calls *c, struct mcp_frame *f);
 /* Take the frames out that are of call id; of no call: 0. */

@@ -1,5 +1,9 @@
 /*
  * Tasks, asked for again and again, at the pace that the server wishes within bounds of ours.
+ *
+ * Where there was a handshake (.token), the caller hears between two looks what is said of the task,
+ * and its result is asked for: when it has ended, or when it wants input, as the answer to that is
+ * what such a server asks beside.
  */
 #include "mcp/tasks.h"
 
@@ -32,6 +36,8 @@ struct wait {
 	struct arena answered; /* owns the keys of what was asked and answered */
 	struct map keys;
 	int asked, missed;
+	int64_t token; /* of 2025-11-25: what its progress is told by; else 0 */
+	struct mcp_linger linger; /* the same */
 	char seen[256]; /* how the task stood the last time */
 };
 
@@ -53,7 +59,10 @@ static int ask(const struct wait *w, const char *method, str answers, int64_t ms
 	       struct arena *a, const struct json **out, const struct cancel *c, struct err *e)
 {
 	const struct mcp_request request = { .method = method,
-					     .params = params_of(w, a, answers) };
+					     .params = params_of(w, a, answers),
+					     .call = w->token && c ? w->call : NULL,
+					     .task = w->id,
+					     .token = w->token };
 	const struct mcp_limit limit = { ms, ms };
 
 	return w->link->request(w->link->arg, &request, &limit, a, out, c, e);
@@ -78,7 +87,7 @@ static void look_at(struct wait *w, const struct json *task)
 	(void)snprintf(now, sizeof(now), "%.*s %.*s %.*s",
 		       STRF(utf_head(json_str(task, "status"), 20)),
 		       STRF(utf_head(json_str(task, "lastUpdatedAt"), 40)), STRF(message));
-	w->poll_ms = json_i64(task, "pollIntervalMs", POLL_MS);
+	w->poll_ms = json_i64(task, w->token ? "pollInterval" : "pollIntervalMs", POLL_MS);
 	if (w->poll_ms < POLL_MIN_MS)
 		w->poll_ms = POLL_MIN_MS;
 	if (w->poll_ms > POLL_MAX_MS)
@@ -148,6 +157,66 @@ static int serve_questions(struct wait *w, const struct json *task, struct arena
 	return ask(w, "tasks/update", answers, GET_MS, a, &ack, c, e);
 }
 
+/* Of 2025-11-25: its result, which comes once it has ended; until then it may ask.  1: that was
+ * it. */
+static int fetch_result(struct wait *w, bool ended, struct arena *a, struct mcp_result *result,
+			const struct cancel *c, struct err *e)
+{
+	SCOPED(arena_free) struct arena tmp = { 0 };
+	int64_t began = clock_mono_ms(), left = w->last_ms - began;
+	const struct mcp_request request = { .method = "tasks/result",
+					     .params = params_of(w, &tmp, (str){ 0 }),
+					     .call = w->call,
+					     .task = w->id,
+					     .token = w->token };
+	const struct mcp_limit limit = { w->limit->call_ms, left > 1 ? left : 1 };
+	const struct json *v;
+	struct err why = { 0 };
+	int rc = w->link->request(w->link->arg, &request, &limit, &tmp, &v, c, &why);
+
+	/* Some do not wait for its end, but say that it has none yet. */
+	if (rc == E_PROTO && !ended)
+		return 0;
+	if (rc < 0 && rc != E_PROTO)
+		return err_set(e, rc, "%s", why.msg);
+	*result = (struct mcp_result){ 0 };
+	if (rc == E_PROTO) {
+		result->failed = true;
+		result->text = arena_cat(a, S("tool error: "), str_of(why.msg));
+		return 1;
+	}
+	mcp_outcome_read(result, v, NULL, w->server, NULL, a);
+	result->mismatch = mcp_result_mismatch(a, w->call->output, v);
+	return 1;
+}
+
+/* Of 2025-11-25: what its state wants to be done, as poll_once(). */
+static int go_on(struct wait *w, str status, struct arena *a, struct mcp_result *result,
+		 const struct cancel *c, struct err *e)
+{
+	bool ended = str_is(status, "completed") || str_is(status, "failed");
+	int64_t began = clock_mono_ms(), spent;
+	int rc = fetch_result(w, ended, a, result, c, e);
+
+	/* What it asked took its time. */
+	spent = clock_mono_ms() - began;
+	w->until_ms += spent;
+	w->last_ms += spent;
+	return rc;
+}
+
+static void say_end(struct mcp_result *result, const struct json *task, str status,
+		    struct arena *a)
+{
+	str message = json_str(task, "statusMessage");
+
+	result->failed = true;
+	result->text =
+		arena_fmt(a, "tool error: the task ended as \"%.*s\"%s%.*s",
+			  STRF(utf_repair(a, utf_head(status, 40))), message.n ? ": " : "",
+			  STRF(utf_repair(a, utf_head(message, 300))));
+}
+
 /* 1: it has ended, and *result says how. */
 static int poll_once(struct wait *w, struct arena *a, struct mcp_result *result,
 		     const struct cancel *c, struct err *e)
@@ -168,6 +237,8 @@ static int poll_once(struct wait *w, struct arena *a, struct mcp_result *result,
 	status = json_str(task, "status");
 	if (str_is(status, "working"))
 		return 0;
+	if (w->token && !str_is(status, "cancelled"))
+		return go_on(w, status, a, result, c, e);
 	if (str_is(status, "input_required"))
 		return serve_questions(w, task, &tmp, c, e);
 	*result = (struct mcp_result){ 0 };
@@ -180,14 +251,24 @@ static int poll_once(struct wait *w, struct arena *a, struct mcp_result *result,
 				 json_get(task, "error") ? json_get(task, "error") : task,
 				 w->server, NULL, a);
 	} else {
-		result->failed = true;
-		result->text = arena_fmt(
-			a, "tool error: the task ended as \"%.*s\"%s%.*s",
-			STRF(utf_repair(a, utf_head(status, 40))),
-			json_str(task, "statusMessage").n ? ": " : "",
-			STRF(utf_repair(a, utf_head(json_str(task, "statusMessage"), 300))));
+		say_end(result, task, status, a);
 	}
 	return 1;
+}
+
+/* Until the next look. */
+static int pause_for(struct wait *w, int64_t ms, const struct cancel *c, struct err *e)
+{
+	int rc;
+
+	if (!w->token)
+		return wait_ms(ms, c, e);
+	rc = w->link->linger(w->link->arg, &w->linger, ms, c, e);
+	w->until_ms += w->linger.asked_ms;
+	w->last_ms += w->linger.asked_ms;
+	if (w->linger.moved)
+		w->until_ms = clock_mono_ms() + w->limit->call_ms;
+	return rc;
 }
 
 static int await(struct wait *w, struct arena *a, struct mcp_result *result,
@@ -206,7 +287,7 @@ static int await(struct wait *w, struct arena *a, struct mcp_result *result,
 				       (long long)(w->last_ms <= w->until_ms
 							   ? w->limit->max_ms
 							   : w->limit->call_ms));
-		rc = wait_ms(w->poll_ms < end - now ? w->poll_ms : end - now, c, e);
+		rc = pause_for(w, w->poll_ms < end - now ? w->poll_ms : end - now, c, e);
 		if (rc < 0)
 			return rc;
 		if ((rc = poll_once(w, a, result, c, e)) != 0)
@@ -225,11 +306,13 @@ int mcp_tasks_await(const struct mcp_link *link, const struct mcp_call *call,
 			  .id = json_str(result->task, "taskId"),
 			  .offer = result->offer,
 			  .server = call->server,
+			  .token = result->token,
 			  .until_ms = now + limit->call_ms,
 			  .last_ms = now + limit->max_ms };
 	struct err why = { 0 };
 	int rc;
 
+	w.linger = (struct mcp_linger){ .call = call, .task = w.id, .token = w.token };
 	look_at(&w, result->task);
 	rc = await(&w, a, result, c, &why);
 	arena_free(&w.answered);

@@ -232,6 +232,85 @@ def test_a_link_is_shown_with_its_host_and_never_opened(bot, model, asking):
     assert given(model) == {"action": "accept"}
 
 
+def test_a_link_whose_end_the_server_tells_needs_no_press(bot, gantry, model, mcp, asking):
+    mcp.servers.clear()
+    mcp.add("srv", tools=["ask_link"])
+    asked = asking({"mode": "url", "message": "Sign in", "elicitationId": "e1", "url": "https://a.example/x"},
+                   tool="srv__ask_link", gate=str(gantry.dir / "gate"))
+    (gantry.dir / "gate").write_text("")
+    bot.wait_text("^finished$")
+    assert given(model) == {"action": "accept"}
+    bot.board.wait(lambda: not asked.buttons and "Answered" in asked.text, "the end of the question", None, bot.view)
+    assert [r["state"] for r in gantry.sql("select state from questions")] == ["answered"]
+
+
+@pytest.fixture
+def linked(bot, gantry, model, mcp):
+    """linked(n): the first message of a call that wants n links to be opened first."""
+    mcp.add("srv", tools=["linked"])
+    bot.configure()
+
+    def start(n=1):
+        model.reply(calls=[call("srv__linked", gate=str(gantry.dir / "gate"), n=n)])
+        model.reply("finished")
+        bot.run()
+        bot.say("go on @test_bot")
+        found = bot.wait_text("Connect account 0")
+        noted(gantry, found)
+        return found
+    return start
+
+
+def test_a_call_that_needs_a_link_first_is_made_again_when_its_server_says_so(bot, gantry, model, mcp, linked):
+    asked = linked()
+    assert "https://accounts.example/connect?n=0" in asked.text and "Host: accounts.example" in asked.text
+    (gantry.dir / "gate").write_text("")
+    bot.wait_text("^finished$")
+    assert model.last.results == ["linked"] and len(mcp.calls()) == 2
+    bot.board.wait(lambda: not asked.buttons, "the buttons to go", None, bot.view)
+
+
+def test_a_call_that_needs_links_is_made_again_when_the_person_says_so(bot, gantry, model, mcp, linked):
+    asked = linked(n=2)
+    bot.press(asked, "I opened it")
+    other = bot.wait_text("Connect account 1")
+    noted(gantry, other)
+    bot.press(other, "I opened it")
+    # It was not done yet, so it is asked again.
+    again = bot.board.wait(lambda: next((m for m in bot.messages() if "account 0" in m.text and m is not asked), None),
+                           "the first link once more", None, bot.view)
+    noted(gantry, again)
+    assert len(mcp.calls()) == 2
+    bot.press(again, "Decline")
+    bot.wait_text("^finished$")
+    assert "An account is not connected" in model.last.results[0]
+    assert "https://accounts.example/connect?n=1" in model.last.results[0] and len(mcp.calls()) == 2
+
+
+def test_where_nobody_can_open_a_link_the_model_is_told(gantry, model, mcp):
+    mcp.add("srv", tools=["linked"])
+    model.reply(calls=[call("srv__linked", gate=str(gantry.dir / "gate"))])
+    model.reply("finished")
+    assert gantry.talk("go", seconds=60).out.endswith("finished\n")
+    assert "the user has to open:\nConnect account 0: https://accounts.example/connect?n=0" in model.last.results[0]
+    assert len(mcp.calls()) == 1
+
+
+def test_a_link_at_a_terminal_goes_when_it_is_done(gantry, model, mcp):
+    mcp.add("srv", tools=["linked"])
+    model.reply(calls=[call("srv__linked", gate=str(gantry.dir / "gate"))])
+    model.reply("finished")
+    t = gantry.terminal()
+    t.out.wait("> ")
+    t.keys("go\r")
+    t.out.wait("say that you did", 30)
+    (gantry.dir / "gate").write_text("")
+    t.out.wait("finished", 30)
+    assert model.last.results == ["linked"]
+    t.keys("\x04")
+    t.wait()
+
+
 def test_a_secret_is_warned_about_and_words_are_visible(bot, model, asking):
     asked = asking(form(message="<b>bold</b> \u202eevil\u0007", pw={"type": "string", "title": "Your password"}))
     assert "looks like a question for a secret" in asked.text

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -556,6 +557,212 @@ static void a_question_ends_with_its_call(void **state)
 	}
 }
 
+/* The server asks with a link. */
+static void ask_with_link(struct rig *r, const char *id, const char *mode)
+{
+	struct arena line = { 0 };
+	struct mcp_event ev = { .kind = MCP_EVENT_QUESTION, .question = MCP_ELICIT };
+	const char *why;
+	struct json *v;
+
+	assert_int_equal(json_read(&v, &line,
+				   arena_fmt(&line,
+					     "{\"id\":%s,\"params\":{\"mode\":\"%s\","
+					     "\"elicitationId\":\"e%s\"}}",
+					     id, mode, id),
+				   NULL),
+			 OK);
+	ev.request = json_get(v, "id");
+	ev.params = json_get(v, "params");
+	assert_true(mcp_calls_question(r->calls, &ev, &line, &why));
+	arena_free(&line);
+}
+
+static void link_done(struct rig *r, const char *link)
+{
+	mcp_calls_progress(r->calls, &(struct mcp_event){ .kind = MCP_EVENT_PROGRESS,
+							  .link = str_of(link) });
+}
+
+static struct mcp_frame *next_frame(struct rig *r)
+{
+	struct mcp_frame *f;
+
+	while (!(f = mcp_calls_next(r->calls)))
+		wait_bell(mcp_calls_bell(r->calls));
+	return f;
+}
+
+static void expect_next(struct rig *r, const char *text)
+{
+	struct mcp_frame *f = next_frame(r);
+
+	assert_string_equal(f->text.p, text);
+	mcp_frame_free(f);
+}
+
+/* The server refuses call id until a link was opened. */
+static void want_link(struct rig *r, int64_t id)
+{
+	struct arena line = { 0 };
+	struct mcp_event ev = { .kind = MCP_EVENT_ANSWER, .id = id };
+	struct json *v;
+
+	assert_int_equal(json_read(&v, &line,
+				   S("{\"code\":-32042,\"message\":\"not yet\",\"data\":{"
+				     "\"elicitations\":[{\"mode\":\"url\",\"url\":"
+				     "\"https://a.example/\",\"elicitationId\":\"e1\"}]}}"),
+				   NULL),
+			 OK);
+	ev.error = v;
+	mcp_calls_answer(r->calls, &ev, &line);
+	arena_free(&line);
+}
+
+static void a_call_that_needs_a_link_first_is_made_again_once_that_is_done(void **state)
+{
+	const struct mcp_session_opt opt = { .version = "1", .offer.url = true };
+	const struct mcp_session session = { .opt = &opt };
+
+	/* The server says so; nobody does; it is not offered. */
+	for (int i = 0; i < 3; i++) {
+		SCOPED(rig_done) struct rig r;
+		struct mcp_frame *f;
+
+		rig_init(&r);
+		if (i < 2)
+			mcp_calls_speak(r.calls, &session);
+		r.on_question = on_question;
+		f = take(&r);
+		mcp_calls_wrote(r.calls, f->id);
+		mcp_frame_free(f);
+		want_link(&r, 1);
+		if (i < 2)
+			wait_bell(&r.asked);
+		if (i == 0) {
+			link_done(&r, "e1");
+			f = next_frame(&r);
+			assert_true(str_has(f->text, S("\"method\":\"tools/call\"")));
+			mcp_calls_wrote(r.calls, f->id);
+			answer(&r, f->id,
+			       "{\"content\":[{\"type\":\"text\",\"text\":\"linked\"}]}");
+			mcp_frame_free(f);
+		} else if (i == 1) {
+			bell_ring(&r.go); /* with what is no acceptance */
+		}
+		thread_join(&r.thread);
+		assert_int_equal(r.rc, OK);
+		assert_int_equal(r.result.failed, i > 0);
+		assert_true(str_has(r.result.text, i ? S("not yet") : S("linked")));
+		assert_null(mcp_calls_next(r.calls));
+		assert_true(mcp_calls_idle(r.calls));
+	}
+}
+
+struct lingering {
+	struct rig *r;
+	struct mcp_linger l;
+	char told[50];
+};
+
+static void on_told(void *arg, double done, double total, str message)
+{
+	struct lingering *g = arg;
+
+	(void)total;
+	(void)snprintf(g->told, sizeof(g->told), "%g %.*s", done, STRF(message));
+	bell_ring(&g->r->asked);
+}
+
+static void *linger(void *arg)
+{
+	struct lingering *g = arg;
+	struct rig *r = g->r;
+	const struct mcp_progress progress = { on_told, g };
+	const struct mcp_call call = { .on_question = on_question,
+				       .progress = &progress,
+				       .origin = S("turn 1"),
+				       .arg = r };
+
+	g->l = (struct mcp_linger){ .call = &call, .task = S("t"), .token = 5 };
+	r->rc = mcp_calls_linger(r->calls, &g->l, TEST_MS, &r->cancel, &r->e);
+	return NULL;
+}
+
+static void between_two_looks_at_a_task_is_heard_what_is_said_of_it(void **state)
+{
+	enum { TOLD, DIED, STOPPED, WAYS };
+
+	for (int way = 0; way < WAYS; way++) {
+		SCOPED(rig_done) struct rig r;
+		struct lingering g = { .r = &r };
+		struct mcp_event ev = { .kind = MCP_EVENT_PROGRESS,
+					.id = 5,
+					.done = 3,
+					.total = 4,
+					.text = S("half") };
+		const char *why;
+
+		rig_init(&r);
+		assert_int_equal(thread_start(&r.thread, "linger", linger, &g, NULL), OK);
+		/* It hears nothing before it is there. */
+		do
+			mcp_calls_progress(r.calls, &ev);
+		while (wait_fd(r.asked.fd, POLLIN, clock_mono_ms() + 20, NULL, NULL) < 0);
+		bell_hear(&r.asked);
+		assert_string_equal(g.told, "3 half");
+		assert_true(ask(&r, "\"q\"", &why));
+		wait_bell(&r.asked);
+		bell_ring(&r.go);
+		expect_next(&r,
+			    "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"result\":{\"server\":\"srv\","
+			    "\"kind\":0,\"message\":\"q\"}}\n");
+		ev = (struct mcp_event){ .kind = MCP_EVENT_PROGRESS, .task = S("other") };
+		mcp_calls_progress(r.calls, &ev);
+		ev.task = S("t");
+		if (way == TOLD)
+			mcp_calls_progress(r.calls, &ev);
+		else if (way == DIED)
+			mcp_calls_broken(r.calls, NULL, "exit 1");
+		else
+			cancel_fire(&r.cancel, CANCEL_USER);
+		thread_join(&r.thread);
+		assert_int_equal(r.rc, way == TOLD ? OK : way == DIED ? E_IO : E_CANCELED);
+		assert_true(g.l.moved && g.l.asked == 1);
+		/* It never was a request, so none is cancelled. */
+		assert_null(mcp_calls_next(r.calls));
+		assert_true(mcp_calls_idle(r.calls));
+	}
+}
+
+static void what_a_link_was_for_is_accepted_when_the_server_says_that_it_is_done(void **state)
+{
+	static const char accepted[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"action\":\"accept\"}}\n";
+	SCOPED(rig_done) struct rig r;
+
+	begin_asked(&r);
+	ask_with_link(&r, "91", "url");
+	wait_bell(&r.asked);
+	/* One that is not asked yet, and one that is none of a link. */
+	ask_with_link(&r, "92", "url");
+	ask_with_link(&r, "93", "form");
+	link_done(&r, "other");
+	link_done(&r, "e92");
+	link_done(&r, "e93");
+	link_done(&r, "e91");
+	expect_next(&r, arena_fmt(&r.a, accepted, 91).p);
+	expect_next(&r, arena_fmt(&r.a, accepted, 92).p);
+	wait_bell(&r.asked);
+	bell_ring(&r.go);
+	expect_next(&r,
+		    "{\"jsonrpc\":\"2.0\",\"id\":93,\"result\":{\"server\":\"srv\",\"kind\":0,"
+		    "\"message\":\"\"}}\n");
+	answer(&r, 1, "{}");
+	thread_join(&r.thread);
+	assert_int_equal(r.rc, OK);
+}
+
 static void a_caller_that_leaves_refuses_what_it_was_asked(void **state)
 {
 	SCOPED(rig_done) struct rig r;
@@ -918,6 +1125,11 @@ int main(void)
 			a_question_is_answered_by_the_caller_while_the_limit_of_its_call_stands_still),
 		cmocka_unit_test(a_question_that_is_taken_back_is_neither_asked_nor_answered),
 		cmocka_unit_test(a_question_ends_with_its_call),
+		cmocka_unit_test(
+			a_call_that_needs_a_link_first_is_made_again_once_that_is_done),
+		cmocka_unit_test(between_two_looks_at_a_task_is_heard_what_is_said_of_it),
+		cmocka_unit_test(
+			what_a_link_was_for_is_accepted_when_the_server_says_that_it_is_done),
 		cmocka_unit_test(a_caller_that_leaves_refuses_what_it_was_asked),
 		cmocka_unit_test(progress_keeps_a_call_alive_up_to_a_limit),
 		cmocka_unit_test(what_may_be_asked_of_one_or_of_another_is_asked_of_nobody),

@@ -169,6 +169,68 @@ static void a_key_of_a_question_may_have_256_bytes(void **state)
 	}
 }
 
+static const struct json *read_json(struct arena *a, const char *text)
+{
+	struct json *v;
+
+	assert_int_equal(json_read(&v, a, str_of(text), NULL), OK);
+	return v;
+}
+
+static void an_answer_that_names_a_task_is_one(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	struct mcp_result r = { 0 };
+
+	assert_true(mcp_outcome_task(&r, read_json(&a, "{\"task\":{\"taskId\":\"x\"}}"), 9,
+				     &form, &a));
+	assert_true(str_is(json_str(r.task, "taskId"), "x") && r.offer.form);
+	assert_int_equal(r.token, 9);
+	/* A server may answer plainly nevertheless. */
+	assert_false(mcp_outcome_task(&r, read_json(&a, "{\"content\":[]}"), 9, &form, &a));
+	assert_false(mcp_outcome_task(&r, read_json(&a, "{\"task\":{}}"), 9, &form, &a));
+}
+
+static void links_that_have_to_be_opened_first_are_questions_or_told_to_the_model(void **state)
+{
+	static const char error[] =
+		"{\"code\":-32042,\"message\":\"not "
+		"yet\",\"data\":{\"elicitations\":[{\"mode\":\"url\","
+		"\"message\":\"Sign "
+		"in\",\"url\":\"https://a.example/\",\"elicitationId\":\"e1\"}]}}";
+	static const char *const others[] = {
+		"{\"code\":-32000,\"data\":{\"elicitations\":[{\"url\":\"https://a/\"}]}}",
+		"{\"code\":-32042,\"data\":{\"elicitations\":[]}}",
+		"{\"code\":-32042,\"data\":{\"elicitations\":[{\"message\":\"m\"}]}}",
+		"{\"code\":-32042,\"data\":{\"elicitations\":[{\"url\":\"u\"},{\"url\":\"u\"},{"
+		"\"url\":"
+		"\"u\"},{\"url\":\"u\"},{\"url\":\"u\"},{\"url\":\"u\"},{\"url\":\"u\"},{"
+		"\"url\":\"u\"},{"
+		"\"url\":\"u\"}]}}",
+		"{\"code\":-32042,\"message\":\"m\"}",
+	};
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct mcp_question *v;
+	struct mcp_result r = { 0 };
+
+	assert_int_equal(mcp_outcome_links(read_json(&a, error), &a, &v), 1);
+	assert_int_equal(v[0].kind, MCP_ELICIT);
+	assert_true(str_is(json_str(v[0].params, "mode"), "url"));
+	assert_true(str_is(json_str(v[0].params, "url"), "https://a.example/"));
+	assert_true(str_is(json_str(v[0].params, "elicitationId"), "e1"));
+	assert_true(
+		str_starts(json_str(v[0].params, "message"), S("Sign in\n(The call is made")));
+	mcp_outcome_read(&r, NULL, read_json(&a, error), S("srv"), NULL, &a);
+	assert_true(r.failed && str_has(r.text, S("not yet")));
+	assert_true(str_ends(r.text, S("has to open:\nSign in: https://a.example/")));
+	for (size_t i = 0; i < COUNT(others); i++) {
+		assert_int_equal(mcp_outcome_links(read_json(&a, others[i]), &a, &v), 0);
+		r = (struct mcp_result){ 0 };
+		mcp_outcome_read(&r, NULL, read_json(&a, others[i]), S("srv"), NULL, &a);
+		assert_false(str_has(r.text, S("has to open")));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +239,9 @@ int main(void)
 		cmocka_unit_test(what_was_not_offered_or_is_not_known_fails_the_call),
 		cmocka_unit_test(too_many_questions_are_refused),
 		cmocka_unit_test(a_key_of_a_question_may_have_256_bytes),
+		cmocka_unit_test(an_answer_that_names_a_task_is_one),
+		cmocka_unit_test(
+			links_that_have_to_be_opened_first_are_questions_or_told_to_the_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

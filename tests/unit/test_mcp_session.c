@@ -421,6 +421,41 @@ static void a_server_that_was_told_of_roots_hears_when_they_are_others(void **st
 	assert_string_equal(sent(&r), "");
 }
 
+static void the_state_of_a_task_and_the_end_of_a_link_are_told_on(void **state)
+{
+	SCOPED(rig_done) struct rig r;
+
+	rig_init(&r);
+	r.s.phase = MCP_PHASE_READY;
+	assert_int_equal(take(&r,
+			      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
+			      "\"params\":{\"taskId\":\"t\",\"status\":\"working\","
+			      "\"statusMessage\":\"half\"}}"),
+			 OK);
+	assert_int_equal(r.ev.kind, MCP_EVENT_PROGRESS);
+	assert_true(str_is(r.ev.task, "t") && str_is(r.ev.text, "half") && !r.ev.link.n);
+	assert_int_equal(
+		take(&r,
+		     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/elicitation/complete\","
+		     "\"params\":{\"elicitationId\":\"e\"}}"),
+		OK);
+	assert_int_equal(r.ev.kind, MCP_EVENT_PROGRESS);
+	assert_true(str_is(r.ev.link, "e") && !r.ev.task.n);
+	/* Of nothing in particular, and where there is no such thing. */
+	for (int i = 0; i < 2; i++) {
+		r.s.peer.stateless = i;
+		assert_int_equal(
+			take(&r, i ? "{\"jsonrpc\":\"2.0\",\"method\":"
+				     "\"notifications/elicitation/complete\",\"params\":{"
+				     "\"elicitationId\":\"e\"}}"
+				   : "{\"jsonrpc\":\"2.0\",\"method\":"
+				     "\"notifications/tasks/status\",\"params\":{}}"),
+			OK);
+		assert_int_equal(r.ev.kind, MCP_EVENT_NONE);
+	}
+	assert_string_equal(sent(&r), "");
+}
+
 static void nothing_is_asked_before_there_is_a_session(void **state)
 {
 	SCOPED(rig_done) struct rig r;
@@ -512,6 +547,7 @@ int main(void)
 		cmocka_unit_test(only_what_is_answered_is_offered),
 		cmocka_unit_test(what_it_logs_is_asked_for_and_asked_again_when_it_changes),
 		cmocka_unit_test(a_server_that_was_told_of_roots_hears_when_they_are_others),
+		cmocka_unit_test(the_state_of_a_task_and_the_end_of_a_link_are_told_on),
 		cmocka_unit_test(nothing_is_asked_before_there_is_a_session),
 		cmocka_unit_test(questions_are_handed_on_as_far_as_they_are_offered),
 		cmocka_unit_test(what_the_server_can_and_what_changed_of_it_is_told),

@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "mcp/outcome.h"
 #include "mcp/tasks.h"
 #include "os/clock.h"
+#include "os/wait.h"
 
 #define TEST_MS 20000
 
@@ -29,6 +31,9 @@ struct rig {
 	int gets, progress, questions;
 	char told[100];
 	bool stop_at_question;
+	const char *const *results; /* to tasks/result, in turn, as .answers */
+	int result_at, lingers;
+	bool pokes; /* the server tells of each change, and the pace is slow */
 	struct mcp_limit limit;
 	struct err e;
 };
@@ -53,6 +58,14 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 			return err_set(e, E_PROTO, "no such task");
 		if (str_is(S("!"), text))
 			return err_set(e, E_IO, "gone");
+	} else if (str_is(str_of(rq->method), "tasks/result")) {
+		assert_true(str_is(rq->params, "{\"taskId\":\"t1\"}") &&
+			    str_is(rq->task, "t1"));
+		assert_non_null(rq->call);
+		assert_int_equal(rq->token, 7);
+		text = r->results[r->result_at++];
+		if (!text)
+			return err_set(e, E_PROTO, "server \"srv\": it broke");
 	} else {
 		buf_fmt(&r->asked, "%s %.*s\n", rq->method, STRF(rq->params));
 	}
@@ -84,6 +97,19 @@ static int on_question(void *arg, const struct mcp_question *q, struct arena *a,
 	out->result = arena_fmt(a, "{\"action\":\"accept\",\"content\":{\"k\":\"%.*s\"}}",
 				STRF(q->key));
 	return OK;
+}
+
+/* Waits as it is told to, unless the server would say that there is news. */
+static int linger(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
+		  struct err *e)
+{
+	struct rig *r = arg;
+
+	assert_true(str_is(l->task, "t1") && l->call->on_question == on_question);
+	assert_int_equal(l->token, 7);
+	r->lingers++;
+	assert_in_range(ms, 1, r->pokes ? 30000 : 50);
+	return r->pokes ? cancel_check(c, e) : wait_ms(1, c, e);
 }
 
 /* A call has become a task. */
@@ -289,6 +315,111 @@ static void a_task_does_not_ask_for_ever(void **state)
 	assert_true(str_has(buf_str(&r.asked), S("tasks/cancel")));
 }
 
+/* The same with a server that has a handshake. */
+static void rig_of_2025(struct rig *r, const char *const *answers, const char *const *results)
+{
+	struct json *v;
+
+	rig_init(r, answers);
+	r->results = results;
+	r->link.linger = linger;
+	r->result = (struct mcp_result){ 0 };
+	assert_int_equal(json_read(&v, &r->a,
+				   S("{\"task\":{\"taskId\":\"t1\",\"status\":\"working\","
+				     "\"pollInterval\":1}}"),
+				   NULL),
+			 OK);
+	assert_true(
+		mcp_outcome_task(&r->result, v, 7, &(struct mcp_offer){ .form = true }, &r->a));
+}
+
+#define OLD(status, more)                                                                      \
+	"{\"taskId\":\"t1\",\"pollInterval\":1,\"status\":\"" status "\"" more "}"
+#define SAID(text) "{\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}]}"
+
+static void with_a_handshake_the_result_of_a_task_is_asked_for_when_it_has_ended(void **state)
+{
+	static const char *const answers[] = { OLD("working", ",\"statusMessage\":\"half\""),
+					       OLD("completed", ""), NULL };
+	static const char *const results[] = { SAID("well done"), NULL };
+	SCOPED(rig_done) struct rig r;
+
+	rig_of_2025(&r, answers, results);
+	assert_int_equal(await(&r), OK);
+	assert_true(str_is(r.result.text, "well done") && !r.result.failed);
+	assert_int_equal(r.gets, 2);
+	assert_int_equal(r.lingers, 2);
+	assert_int_equal(r.result_at, 1);
+	assert_string_equal(r.told, "half");
+	assert_int_equal(r.asked.n, 0);
+}
+
+static void with_a_handshake_news_of_a_task_are_no_reason_to_wait(void **state)
+{
+	static const char *const answers[] = {
+		"{\"taskId\":\"t1\",\"pollInterval\":99999999,\"status\":\"working\"}",
+		OLD("completed", ""), NULL
+	};
+	static const char *const results[] = { SAID("x"), NULL };
+	int64_t began = clock_mono_ms();
+	SCOPED(rig_done) struct rig r;
+
+	rig_of_2025(&r, answers, results);
+	r.result.task = NULL;
+	struct json *v;
+	assert_int_equal(json_read(&v, &r.a, str_of(answers[0]), NULL), OK);
+	r.result.task = v;
+	r.pokes = true;
+	r.limit = (struct mcp_limit){ 100000, 100000 };
+	assert_int_equal(await(&r), OK);
+	assert_int_equal(r.lingers, 2);
+	assert_true(clock_mono_ms() - began < 30000);
+}
+
+static void with_a_handshake_a_task_that_wants_input_asks_where_its_result_is_awaited(
+	void **state)
+{
+	static const char *const answers[] = { OLD("input_required", ""),
+					       OLD("input_required", ""), OLD("failed", ""),
+					       NULL };
+	/* It has none yet; then it says why there is none. */
+	static const char *const results[] = { NULL, NULL, NULL };
+	SCOPED(rig_done) struct rig r;
+
+	rig_of_2025(&r, answers, results);
+	assert_int_equal(await(&r), OK);
+	assert_true(r.result.failed);
+	assert_string_equal(r.result.text.p, "tool error: server \"srv\": it broke");
+	assert_int_equal(r.result_at, 3);
+	assert_int_equal(r.gets, 3);
+	assert_null(strstr(buf_str(&r.asked).p ? buf_str(&r.asked).p : "", "tasks/update"));
+}
+
+static void with_a_handshake_a_task_is_cancelled_as_well(void **state)
+{
+	static const char *const answers[] = { OLD("working", ""), NULL };
+	static const char *const gone[] = { OLD("cancelled", ",\"statusMessage\":\"by me\""),
+					    NULL };
+
+	for (int i = 0; i < 3; i++) {
+		SCOPED(rig_done) struct rig r;
+
+		rig_of_2025(&r, i == 2 ? gone : answers, NULL);
+		if (i == 0)
+			cancel_fire(&r.cancel, CANCEL_USER);
+		if (i == 1)
+			r.limit = (struct mcp_limit){ 1, 1 };
+		assert_int_equal(await(&r), i == 0 ? E_CANCELED : i == 1 ? E_TIMEOUT : OK);
+		if (i == 2)
+			assert_string_equal(
+				r.result.text.p,
+				"tool error: the task ended as \"cancelled\": by me");
+		else
+			assert_string_equal(buf_str(&r.asked).p,
+					    "tasks/cancel {\"taskId\":\"t1\"}\n");
+	}
+}
+
 static void a_task_that_its_server_has_lost_leaves_the_call_in_doubt(void **state)
 {
 	static const char *const answers[] = { NULL };
@@ -309,6 +440,12 @@ int main(void)
 		cmocka_unit_test(what_was_not_offered_or_ends_badly_fails_the_call),
 		cmocka_unit_test(a_task_that_is_stopped_or_takes_too_long_is_cancelled),
 		cmocka_unit_test(a_task_does_not_ask_for_ever),
+		cmocka_unit_test(
+			with_a_handshake_the_result_of_a_task_is_asked_for_when_it_has_ended),
+		cmocka_unit_test(with_a_handshake_news_of_a_task_are_no_reason_to_wait),
+		cmocka_unit_test(
+			with_a_handshake_a_task_that_wants_input_asks_where_its_result_is_awaited),
+		cmocka_unit_test(with_a_handshake_a_task_is_cancelled_as_well),
 		cmocka_unit_test(a_task_that_its_server_has_lost_leaves_the_call_in_doubt),
 	};
 

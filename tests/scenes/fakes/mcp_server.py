@@ -28,6 +28,11 @@ Tools (all by default; --tools chooses, also names that are not below, which the
     colour {message}     asks the person for a colour; what came back
     again {n}            wants the call to be made again n times (stateless)
     task {gate}          becomes a task that ends when the file gate exists (stateless)
+    long {gates, ask, end}  has to be called as a task of 2025-11-25 (trick tasks): a step for each of these
+                         files; then it asks the person with these params of elicitation/create, if any
+    linked {gate, n}     wants n links to be opened first (error -32042) unless the file gate exists, and says so
+                         when it does
+    ask_link {params, gate}  asks with a link, and says that it is done when the file gate exists
     rich {}              has a schema with everything that some provider refuses
 
 Tricks (--do), each for itself or together:
@@ -64,6 +69,7 @@ Tricks (--do), each for itself or together:
     listen-ends=N        ends the stream of changes N times, as soon as it is asked for
     slow-init=FILE       answers initialize only when FILE exists
     describe=TEXT        what every tool's description ends with
+    tasks                calls may become tasks (2025-11-25)
     resources            has resources: two notes (one long, a page each with page=1), bytes; a template; the tool
                          touch {uri} changes one, and says so where it is subscribed to
     prompts              has the prompts greet (name, [style]), review (code) and plain; completes style
@@ -142,7 +148,9 @@ PROMPTS = [
     {"name": "review", "description": "Review code.", "arguments": [{"name": "code", "required": True}]},
     {"name": "plain"},
 ]
-EXTRA = {"sample": ("Ask the model.", {"type": "object"})}     # only when named by --tools
+EXTRA = {"sample": ("Ask the model.", {"type": "object"}),     # only when named by --tools
+         "long": ("Takes long.", {"type": "object"}), "linked": ("Needs a link.", {"type": "object"}),
+         "ask_link": ("Asks with a link.", {"type": "object"})}
 ANNOTATIONS = {"echo": {"readOnlyHint": True}, "add": {"readOnlyHint": True, "idempotentHint": True},
                "count": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}}
 
@@ -257,6 +265,8 @@ class Server:
         if "prompts" in self.do:
             caps["prompts"] = {"listChanged": True}
             caps["completions"] = {}
+        if "tasks" in self.do:
+            caps["tasks"] = {"requests": {"tools": {"call": {}}}, "cancel": {}}
         self.answer(msg, {
             "protocolVersion": self.revision,
             "capabilities": caps,
@@ -341,6 +351,8 @@ class Server:
             tool = {"name": name, "description": doc + self.do.get("describe", ""), "inputSchema": sch}
             if name in ANNOTATIONS and self.revision >= "2025-03-26":
                 tool["annotations"] = ANNOTATIONS[name]
+            if name == "long":
+                tool["execution"] = {"taskSupport": "required"}
             if name.startswith("structured") and self.revision >= "2025-06-18":
                 tool["outputSchema"] = schema("total", total=NUM)
             out.append(tool)
@@ -623,6 +635,94 @@ class Server:
         return {"resultType": "task", "taskId": tid, "status": "working", "createdAt": WHEN,
                 "lastUpdatedAt": WHEN, "ttlMs": 60000, "pollIntervalMs": 20}
 
+    # Tasks of 2025-11-25 --------------------------------------------------------------------------
+
+    def tool_long(self, args, msg):
+        if "task" not in msg["params"]:
+            return {"error": {"code": -32601, "message": "only as a task"}}
+        tid = "long-%d" % (len(self.tasks) + 1)
+        task = {"taskId": tid, "status": "working", "createdAt": WHEN, "lastUpdatedAt": WHEN, "ttl": 60000,
+                "pollInterval": 20, "statusMessage": "begun"}
+        self.tasks[tid] = {"state": task, "args": args, "over": threading.Event(), "result": None, "asking": False}
+        threading.Thread(target=self.work, args=(self.tasks[tid], msg["params"]["_meta"]["progressToken"]),
+                         daemon=True).start()
+        return {"task": dict(task)}
+
+    def tell(self, t, status, message):
+        t["state"].update(status=status, statusMessage=message)
+        self.notify("notifications/tasks/status", dict(t["state"]))
+
+    def work(self, t, token):
+        args, stopped = t["args"], lambda: t["state"]["status"] == "cancelled"
+        for i, gate in enumerate(args.get("gates", [])):
+            while not os.path.exists(gate) and not stopped():
+                self.notify("notifications/progress", {"progressToken": token, "progress": i + 1, "total": 10,
+                                                       "message": "step %d" % (i + 1)})
+                threading.Event().wait(0.05)
+        if stopped():
+            return
+        t["result"] = text("the long task is done")
+        if args.get("ask"):
+            t["asking"] = True
+            self.tell(t, "input_required", "needs an answer")
+            return
+        if args.get("end") == "failed":
+            t["result"] = {"error": {"code": -32603, "message": "it broke"}}
+        self.tell(t, args.get("end", "completed"), "over")
+        t["over"].set()
+
+    def long_result(self, msg, t):
+        """Until it has ended; what it asks is asked meanwhile."""
+        if t["asking"]:
+            t["asking"] = False
+            mine = {META + "related-task": {"taskId": t["state"]["taskId"]}}
+            reply = self.ask("elicitation/create", dict(t["args"]["ask"], _meta=mine))
+            t["result"] = text(json.dumps(reply.get("result", reply.get("error"))))
+            self.tell(t, "completed", "answered")
+            t["over"].set()
+        t["over"].wait()
+        if msg["id"] in self.cancelled:
+            return
+        if t["result"] is None or "error" in t["result"]:
+            self.answer(msg, error=t["result"]["error"] if t["result"] else {"code": -32602, "message": "cancelled"})
+        else:
+            self.answer(msg, t["result"])
+
+    def long_request(self, msg):
+        t = self.tasks.get(msg["params"]["taskId"])
+        if t is None:
+            self.answer(msg, error={"code": -32602, "message": "Task not found"})
+        elif msg["method"] == "tasks/get":
+            self.answer(msg, dict(t["state"]))
+        elif msg["method"] == "tasks/result":
+            threading.Thread(target=self.long_result, args=(msg, t), daemon=True).start()
+        else:
+            self.log("event", "task cancelled")
+            t["state"]["status"] = "cancelled"
+            t["over"].set()
+            self.answer(msg, dict(t["state"]))
+
+    # Links ----------------------------------------------------------------------------------------
+
+    def complete(self, gate, *ids):
+        def when():
+            wait_file(gate)
+            for i in ids:
+                self.notify("notifications/elicitation/complete", {"elicitationId": i})
+        threading.Thread(target=when, daemon=True).start()
+
+    def tool_linked(self, args, msg):
+        if os.path.exists(args["gate"]):
+            return text("linked")
+        links = [{"mode": "url", "elicitationId": "link-%d" % i, "message": "Connect account %d" % i,
+                  "url": "https://accounts.example/connect?n=%d" % i} for i in range(args.get("n", 1))]
+        self.complete(args["gate"], *[x["elicitationId"] for x in links])
+        return {"error": {"code": -32042, "message": "An account is not connected", "data": {"elicitations": links}}}
+
+    def tool_ask_link(self, args, msg):
+        self.complete(args["gate"], "other", args["params"]["elicitationId"])
+        return text(json.dumps(self.ask("elicitation/create", args["params"])["result"]))
+
     def tool_late(self, args, msg):
         return text("late tool ran")
 
@@ -661,6 +761,8 @@ class Server:
         elif method == "ping":
             if "no-ping" not in self.do:
                 self.answer(msg, {})
+        elif method.startswith("tasks/") and "tasks" in self.do:
+            self.long_request(msg)
         elif method.startswith("resources/") and "resources" in self.do:
             self.resources(msg, method[len("resources/"):])
         elif method.startswith("prompts/") and "prompts" in self.do:

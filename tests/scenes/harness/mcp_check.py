@@ -19,7 +19,9 @@ REQUESTS = {"initialize": "InitializeRequest", "ping": "PingRequest", "tools/lis
             "resources/list": "ListResourcesRequest", "resources/templates/list": "ListResourceTemplatesRequest",
             "resources/read": "ReadResourceRequest", "resources/subscribe": "SubscribeRequest",
             "resources/unsubscribe": "UnsubscribeRequest", "prompts/list": "ListPromptsRequest",
-            "prompts/get": "GetPromptRequest", "completion/complete": "CompleteRequest"}
+            "prompts/get": "GetPromptRequest", "completion/complete": "CompleteRequest",
+            "tasks/get": "GetTaskRequest", "tasks/result": "GetTaskPayloadRequest",
+            "tasks/cancel": "CancelTaskRequest"}
 NOTES = {"notifications/initialized": "InitializedNotification",
          "notifications/cancelled": "CancelledNotification",
          "notifications/progress": "ProgressNotification",
