@@ -33,6 +33,10 @@ static inline MUSTUSE int schema_check(const struct json *schema, const struct j
 	return schema_check_as(NULL, schema, value, e);
 }
 
+/* What a reference in the schema root leads to, in that document; NULL when that is nowhere, or
+ * would have to be fetched.  It is taken as standing in root itself, whatever it is in. */
+const struct json *schema_follow(const struct json *root, str ref, struct arena *a);
+
 /* The text of an object without those members that are null though the schema names them, does
  * not require them and allows no null there; also in objects that are named members of it.
  * Everything else stays as it is, byte for byte.  text itself when there is none. */

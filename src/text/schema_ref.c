@@ -5,6 +5,7 @@
 #include "text/schema_parts.h"
 
 #define SEARCH_MAX 64 /* levels */
+#define FOLLOW_WORK 20000
 
 /* A step of a pointer as it is meant: %XX, then ~1 and ~0. */
 static str step_name(struct arena *a, str s)
@@ -208,4 +209,12 @@ const struct json *schema_resolve_recursive(struct schema_run *k, str ref,
 		if (json_bool(s->resource, "$recursiveAnchor", false))
 			found = *base = s->resource;
 	return found;
+}
+
+const struct json *schema_follow(const struct json *root, str ref, struct arena *a)
+{
+	struct schema_run k = { .root = root, .base = root, .a = a, .left = FOLLOW_WORK };
+	const struct json *base = root;
+
+	return schema_resolve(&k, ref, &base);
 }

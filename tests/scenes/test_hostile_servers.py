@@ -8,6 +8,7 @@ from fakes.model import Reply, call
 from harness.fixtures import FAKES, PYTHON
 from harness.watch import SLOW
 
+IN_DOUBT = "it may or may not have had an effect"
 MEMORY_KIB = 320 << 10      # at most, whatever a server sends; some times what is needed
 
 
@@ -57,7 +58,7 @@ def meet(gantry, model, mcp, how, value="", tools=("evil__echo",), seconds=60, s
     if until:
         d.err.wait(until, seconds, from_start=True)
     d.send("/status")
-    d.out.wait("evil", from_start=True)
+    d.out.wait("evil")      # what was shown before is behind the mark
     if SLOW == 1:
         assert peak_kib(d) < MEMORY_KIB
     d.finish(60)
@@ -214,7 +215,7 @@ def test_who_dies_in_the_handshake_is_named_and_tried_again_later(gantry, model,
 @pytest.mark.parametrize("how, when", [("dies", "before tools/call"), ("half-a-line", "")])
 def test_who_dies_in_a_call_leaves_it_in_doubt(gantry, model, mcp, how, when):
     results, d = meet(gantry, model, mcp, how, when)
-    assert "may" in results[0]
+    assert IN_DOUBT in results[0]
     assert lines_about(d, "mcp.failed")
 
 
@@ -223,13 +224,20 @@ def test_who_dies_after_its_answer_has_answered(gantry, model, mcp):
     assert results[0] == "hello 0"
 
 
+HUSHED = {"timeout": 2, "settings": {"GANTRY_MCP_START_TIMEOUT": "2s", "GANTRY_MCP_PING_INTERVAL": "1s"}}
+
+
 @pytest.mark.parametrize("how", ["closes-stdin", "closes-stdout", "stops-itself", "stops-reading"])
-def test_who_stops_talking_fails_its_call_in_time(gantry, model, mcp, how):
-    tools = ["evil__echo"] if how == "stops-reading" else ()
-    results, d = meet(gantry, model, mcp, how, tools=tools, timeout=2, settings={"GANTRY_MCP_START_TIMEOUT": "2s",
-                                                                                "GANTRY_MCP_PING_INTERVAL": "1s"})
-    assert not results or "2000 ms" in results[0]
-    assert how == "stops-reading" or lines_about(d, "mcp.failed")
+def test_who_stops_talking_in_the_handshake_is_given_up_in_time(gantry, model, mcp, how):
+    _, d = meet(gantry, model, mcp, how, "notifications/initialized", tools=(), **HUSHED)
+    assert lines_about(d, "mcp.failed")
+
+
+@pytest.mark.parametrize("how", ["closes-stdin", "closes-stdout", "stops-itself", "stops-reading"])
+def test_who_stops_talking_in_a_call_fails_it_in_time(gantry, model, mcp, how):
+    """Whether it was the limit of the call or the silence that was noticed first, nobody knows what became of it."""
+    results, _ = meet(gantry, model, mcp, how, "tools/call", **HUSHED)
+    assert IN_DOUBT in results[0], results
 
 
 def test_nothing_of_a_deaf_family_is_left(gantry, model, mcp):

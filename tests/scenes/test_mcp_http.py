@@ -1,6 +1,7 @@
 """Servers behind a URL: what works, what is refused in one line, and what never hangs."""
 
 import json
+import pathlib
 import re
 import time
 
@@ -9,6 +10,7 @@ import pytest
 from fakes.mcp_http import Far, half_open
 from fakes.model import call
 from harness.tls import Front, certificate
+from harness.watch import wait_until
 
 
 @pytest.fixture
@@ -295,12 +297,19 @@ def test_an_older_servers_stream_costs_nothing_while_nothing_comes(gantry, far):
     server = far("legacy")
     d = gantry.daemon()
     server.wait(lambda: server.of("tools/list"), "the list")
+    seen = []
 
-    def used():
-        return sum(int(n) for n in open("/proc/%d/stat" % d.pid).read().rsplit(")", 1)[1].split()[11:13])
-    began = used()
-    server.closing.wait(1.5)
-    assert used() - began < 50
+    def resting():
+        """All threads sleep, twenty looks long, and none of them runs in between."""
+        now = {}
+        for task in pathlib.Path("/proc/%d/task" % d.pid).iterdir():
+            now[task.name] = ((task / "stat").read_text().rsplit(")", 1)[1].split()[0], (task / "schedstat").read_text())
+        if any(state != "S" for state, _ in now.values()) or (seen and seen[-1] != now):
+            seen.clear()
+        seen.append(now)
+        return len(seen) > 20
+    wait_until(resting, "rest", 60)
+    assert len(server.of("GET")) == 1
     d.finish()
 
 

@@ -690,12 +690,7 @@ static void how_a_server_begins_is_remembered(void **state)
 			i == 0 ? S("log-only") : S("stateless");
 		(void)unlink(arena_fmt(&r.a, "%s/log", r.dir).p);
 		go(&r);
-		for (int tries = 0; tries < 100; tries++) {
-			if (status_of(&r, "one").state == MCP_READY)
-				break;
-			assert_int_equal(wait_fd(-1, 0, clock_mono_ms() + 50, NULL, NULL),
-					 E_TIMEOUT);
-		}
+		await(status_of(&r, "one").state == MCP_READY);
 		assert_text(call(&r, "one", "echo", "{\"text\":\"hello\"}"), "hello");
 	}
 }
@@ -712,12 +707,7 @@ static void a_server_that_is_deaf_to_the_probe_or_dies_of_it_is_spoken_to_the_ol
 		r.cfg->start_timeout_ms = 1500;
 		add(&r, "one", TRICKS(kinds[i]));
 		go(&r);
-		for (int tries = 0; tries < 200; tries++) {
-			if (status_of(&r, "one").state == MCP_READY)
-				break;
-			assert_int_equal(wait_fd(-1, 0, clock_mono_ms() + 50, NULL, NULL),
-					 E_TIMEOUT);
-		}
+		await(status_of(&r, "one").state == MCP_READY);
 		assert_text(call(&r, "one", "echo", "{\"text\":\"hello\"}"), "hello");
 	}
 }

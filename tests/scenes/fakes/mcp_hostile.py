@@ -7,7 +7,7 @@ a good one, with the tools echo and ping_me. Nothing that it says is held to the
 
 HOW is the name of a function below, which is called when its moment comes: `start` before
 anything is read, `at` for each message that comes (true: it has been dealt with), `list` and
-`call` for the result of those. `-` instead of `_` is fine.
+`call` for the result of those. `-` instead of `_` is fine. Where no moment is named there, VALUE is the method.
 """
 
 import json
@@ -421,24 +421,24 @@ class way_dies(Way):
         os._exit(3)
 
 
-@on("notifications/initialized")
+@on(VALUE)
 def closes_stdin(m):
     os.close(0)
     time.sleep(1000)
 
 
-@on("notifications/initialized")
+@on(VALUE)
 def closes_stdout(m):
     os.close(1)
     time.sleep(1000)
 
 
-@on("notifications/initialized")
+@on(VALUE)
 def stops_itself(m):
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-@on("tools/call")
+@on(VALUE)
 def stops_reading(m):
     time.sleep(1000)
 
