@@ -60,6 +60,6 @@ def test_a_full_disk_is_told_to_who_writes(bot, model, n):
     bot.run_clocked(GANTRY_FAULT="pwrite:%d-%d:ENOSPC" % (n, n + 3))
     bot.say("one")
     bot.wait_text(TOLD)
-    bot.step(30)
+    bot.step(30, busy=True)      # the outcome of a send waits for room
     bot.wait_text("answer to one", seconds=60)
     assert len([t for t in bot.seen(ALLOWED) if TOLD in t]) == 1

@@ -77,7 +77,7 @@ class Year:
 
     def wall_is(self, at):
         """Both clocks move so that the wall clock says at."""
-        self.clock.step(at - (time.time() + (self.clock.both + self.clock.wall) / 1000))
+        self.clock.step(at - (time.time() + (self.clock.both + self.clock.wall) / 1000), busy=True)
         self.now = at
 
     def start(self):
@@ -92,7 +92,7 @@ class Year:
                                    int(self.now * 1000))[0]
             if tuple(row) == (0, 0):
                 return True
-            self.clock.step(1)      # the next look of those that were put off
+            self.clock.step(1, busy=True)      # the next look of those that were put off
             self.now += 1
             return False
         wait_until(quiet, "quiet", 60)
@@ -141,14 +141,14 @@ def test_a_year_runs_each_time_once_or_says_why_not(clock, model, gantry):
     note("sleep", y.now + DAY // 2)                          # the machine sleeps: only the wall clock moves
     clock.set_wall(DAY // 2)
     y.now += DAY // 2
-    clock.step(16)
+    clock.step(16, busy=True)
     y.now += 16
     y.settled()
     y.to(START + int(200 * DAY * year))
     note("set", y.now + 2 * DAY)                             # set forward by two days, and back again
     clock.set_wall(2 * DAY)
     y.now += 2 * DAY
-    clock.step(16)
+    clock.step(16, busy=True)
     y.now += 16
     y.settled()
     clock.set_wall(-2 * DAY)

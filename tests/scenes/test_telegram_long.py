@@ -447,7 +447,7 @@ class Day:
         began = time.monotonic()
         while not self.answered(n, before):
             pause(0.01)
-            self.bot.step(1)
+            self.bot.step(1, busy=True)
             waited = time.monotonic() - began
             if fault and (waited > 10 * SLOW or len(self.bot.messages()) > before + 1):
                 break
@@ -460,7 +460,7 @@ class Day:
         """Nothing happens for a minute, and the daemon has noticed."""
         for _ in range(4):
             last = self.beats()
-            self.bot.step(15)
+            self.bot.step(15, busy=True)
             end = time.monotonic() + 20 * SLOW
             while self.beats() == last:
                 assert time.monotonic() < end, "no heartbeat\n%s" % self.proc.report()

@@ -14,6 +14,7 @@ import pytest
 from fakes.telegram import ALLOWED, TOKEN, Telegram
 
 from .fixtures import processes_of
+from .watch import wait_until
 
 WITH_TELEGRAM = {"CHANNEL": "telegram", "TELEGRAM_BOT_TOKEN": TOKEN, "TELEGRAM_ALLOWED_USERS": str(ALLOWED),
                  "TOOL_TRACE": "off"}
@@ -74,8 +75,15 @@ channels:
         self.offset_ms = 0
         return self.run(seam=True, GANTRY_CLOCK=str(self.clock), **more)
 
-    def step(self, seconds):
-        """Time passes for gantry (the file is mapped: written in place)."""
+    def idle(self):
+        """No piece and no request is on its way: what a jump of the clock would make late."""
+        return not [c for c in list(self.calls) if c.method != "getUpdates" and not c.fault and c.departed is None] and \
+            not self.gantry.sql("select 1 from pieces where state = 'sending'")
+
+    def step(self, seconds, busy=False):
+        """Time passes for gantry (the file is mapped: written in place), once nothing is on its way, unless busy."""
+        if not busy:
+            wait_until(self.idle, "the sends to be over")
         self.offset_ms += int(seconds * 1000)
         with open(self.clock, "r+b") as f:
             f.write(struct.pack("=q", self.offset_ms))
