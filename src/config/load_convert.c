@@ -88,19 +88,20 @@ static const char *check_backend(struct loader *l, str s, str *out)
 /* The limits of the mode we are in; a tool that is off is not held to its own. */
 static void limits(struct loader *l, const struct option *o, int64_t *min, int64_t *max)
 {
-	static const char *const tools[] = { "tools.filesystem", "tools.web_fetch",
-					     "tools.exec" };
+	static const struct {
+		const char *prefix, *enabled;
+	} tools[] = { { "tools.filesystem.", "tools.filesystem.enabled" },
+		      { "tools.web_fetch.", "tools.web_fetch.enabled" },
+		      { "tools.exec.", "tools.exec.enabled" } };
 
 	*min = l->c->file_mode && o->min_file ? o->min_file : o->min;
 	*max = l->c->file_mode && o->max_file ? o->max_file : o->max;
 	if (!*max)
 		*max = INT64_MAX;
 	for (size_t i = 0; i < COUNT(tools); i++) {
-		str enabled = arena_fmt(l->a, "%s.enabled", tools[i]);
-
-		if (!str_starts(str_of(o->key), arena_fmt(l->a, "%s.", tools[i])))
+		if (!str_starts(str_of(o->key), str_of(tools[i].prefix)))
 			continue;
-		if (str_eq(config_setting(l, enabled.p)->text, S("false"))) {
+		if (str_eq(config_setting(l, tools[i].enabled)->text, S("false"))) {
 			*min = INT64_MIN;
 			*max = INT64_MAX;
 		}

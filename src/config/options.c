@@ -6,6 +6,7 @@
 #include "config/options.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define AT(field) .at = offsetof(struct config, field)
 #define DEF(both) .def_env = (both), .def_file = (both)
@@ -471,13 +472,14 @@ size_t option_find(str key)
 
 str option_env_name(struct arena *a, const struct option *o)
 {
-	str name = arena_fmt(a, "GANTRY_%s", o->key);
-	char *p = arena_alloc(a, 1, name.n + 1);
+	str prefix = S("GANTRY_"), key = str_of(o->key);
+	char *name = arena_alloc(a, 1, prefix.n + key.n + 1), *p = name + prefix.n;
 
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
+	memcpy(name, prefix.p, prefix.n);
+	for (size_t i = 0; i < key.n; i++) {
+		char c = key.p[i];
 
 		p[i] = c == '.' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 	}
-	return (str){ p, name.n };
+	return (str){ name, prefix.n + key.n };
 }

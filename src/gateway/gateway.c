@@ -1,7 +1,7 @@
 /*
  * The daemon's life: start in order, wait for signals, stop in reverse order.
  *
- *	start   deliverers, clock, system worker, workers, channel (the engine is open already)
+ *	start   deliverers, workers, channel, clock, system worker (the engine is open already)
  *	stop    no new claims, channel, grace for running turns, SHUTDOWN, workers, system worker,
  *	        deliverers, clock
  *
@@ -179,10 +179,10 @@ static void *deliver_main(void *arg)
 	}
 }
 
-static void beat(struct gateway *d)
+static void beat(struct gateway *d, bool first)
 {
 	struct err e = { 0 };
-	int rc = beats_write(&d->beats, d->g->store, &d->deliver, &e);
+	int rc = beats_write(&d->beats, d->g->store, first, &d->deliver, &e);
 
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));
@@ -232,7 +232,7 @@ static void while_checking(void *arg)
 
 	if (clock_mono_ms() < k->beat_at_ms)
 		return;
-	beat(k->d);
+	beat(k->d, false);
 	k->beat_at_ms = clock_mono_ms() + HEARTBEAT_MS;
 }
 
@@ -260,8 +260,7 @@ static void *clock_main(void *arg)
 		int64_t next = clock_mono_ms() + HEARTBEAT_MS;
 		int64_t over_at = INT64_MAX, due_at = INT64_MAX;
 		int rc = OK;
-		if (beats)
-			beat(d);
+		beat(d, false);
 		if (beats == 0) {
 			/* What is due does not wait for a file that may be large. */
 			rc = schedules(d, &jobs, &due_at, &e);
@@ -389,16 +388,18 @@ static int start_threads(struct gateway *d, const struct chan_up *up, struct err
 	for (size_t i = 0; i < DELIVERERS; i++)
 		if ((rc = thread_start(&d->deliverers[i], "deliver", deliver_main, d, e)) < 0)
 			return rc;
-	if ((rc = thread_start(&d->clock, "clock", clock_main, d, e)) < 0 ||
-	    (rc = thread_start(&d->system, "system", system_main, d, e)) < 0)
-		return rc;
 	for (; d->workers_n < WORKERS_MAX && (int64_t)d->workers_n < n; d->workers_n++)
 		if ((rc = thread_start(&d->workers[d->workers_n], "worker", worker_main, d,
 				       e)) < 0)
 			return rc;
-	bell_ring(&d->g->inbox); /* what recovery left */
+	if ((rc = d->opt->channel->start(d->opt->channel, d->g->store, up, &d->g->stop, e)) < 0)
+		return rc;
+	/* What recovery left, and what clock and system worker look at at once, can wait for the
+	 * other side to be heard. */
+	bell_ring(&d->g->inbox);
 	bell_ring(&d->g->outbox);
-	return d->opt->channel->start(d->opt->channel, d->g->store, up, &d->g->stop, e);
+	rc = thread_start(&d->clock, "clock", clock_main, d, e);
+	return rc < 0 ? rc : thread_start(&d->system, "system", system_main, d, e);
 }
 
 static bool is_at_work(struct gateway *d)
@@ -544,7 +545,7 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		rc = jobs_sync(g->store, &g->cfg->cron, &g->root, e);
 	if (rc == OK) {
 		/* Whoever looks from outside finds that it moves as soon as it is ready. */
-		beat(&d);
+		beat(&d, true);
 		rc = start_threads(&d, &up, e);
 	}
 	if (rc == OK) {

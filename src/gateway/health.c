@@ -49,11 +49,16 @@ static int64_t age(int64_t at_ms, int64_t now_ms)
 	return at_ms <= 0 ? -1 : larger(now_ms - at_ms, 0);
 }
 
+/* A daemon that began just now has the rows of the one before it until its clock turns; that one's
+ * standstill is not its own.  (After a clock that was set back its begin may lie ahead.) */
 static int64_t beat_age(const struct store_health *rows, const char *part, int64_t now_ms)
 {
 	const struct heartbeat *b = beat_of(rows, part);
+	int64_t since = rows->since_ms > now_ms ? 0 : rows->since_ms;
 
-	return b ? age(b->at_ms, now_ms) : -1;
+	if (!b || b->at_ms <= 0)
+		return -1;
+	return age(larger(b->at_ms, since), now_ms);
 }
 
 static const char *what(const char *part)

@@ -9,7 +9,8 @@
  *             not mend it
  *   healthy   else; what was never asked is healthy
  *
- * A part of which nothing is known is not judged.  A turn moves with each step that is
+ * A part of which nothing is known is not judged; one that has not moved since the daemon began
+ * counts as having moved then.  A turn moves with each step that is
  * journaled; its limit is the longest step that the configuration allows, so that a tool which
  * takes long within its own limit counts as moving.
  */

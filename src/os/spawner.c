@@ -316,7 +316,6 @@ static NORETURN void spawner_main(int sock)
 
 	if (!settle(sock))
 		_exit(1);
-	spawner_tell(daemon_sock, SPAWNER_READY, 0, 0);
 	for (;;) {
 		struct pollfd p[] = { { .fd = daemon_sock, .events = POLLIN },
 				      { .fd = child_sigfd, .events = POLLIN } };
@@ -351,9 +350,7 @@ static int keep_stdio(struct err *e)
 
 int spawner_start(struct err *e)
 {
-	struct spawner_event ev = { 0 };
 	int pair[2], rc = keep_stdio(e);
-	ssize_t n;
 
 	if (rc < 0)
 		return rc;
@@ -369,17 +366,9 @@ int spawner_start(struct err *e)
 	(void)close(pair[1]);
 	client.sock = pair[0];
 	client.pid = pid;
-	if (rc < 0) {
+	if (rc < 0)
 		fd_drop(&client.sock);
-		return rc;
-	}
-	do
-		n = recv(client.sock, &ev, sizeof ev, 0);
-	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)sizeof ev && ev.type == SPAWNER_READY)
-		return OK;
-	spawner_stop();
-	return err_set(e, E_IO, "the spawner process did not start");
+	return rc;
 }
 
 int spawner_hide(struct err *e)

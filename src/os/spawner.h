@@ -54,7 +54,6 @@ struct spawner_plan {
 };
 
 enum spawner_event_type {
-	SPAWNER_READY, /* on the spawner's socket, once */
 	SPAWNER_STARTED, /* value: process id */
 	SPAWNER_FAILED, /* value: errno; stage: where */
 	SPAWNER_FULL, /* SPAWNER_CHILDREN run already */

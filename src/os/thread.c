@@ -7,8 +7,19 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 
 #define STACK_SIZE (512 * 1024)
+
+/* To name another thread is to write to a file of it below /proc; to name oneself is one call. */
+static void *begin(void *arg)
+{
+	const struct thread *t = arg;
+
+	(void)prctl(PR_SET_NAME, t->name);
+	return t->fn(t->arg);
+}
 
 int thread_start(struct thread *t, const char *name, void *(*fn)(void *), void *arg,
 		 struct err *e)
@@ -21,14 +32,16 @@ int thread_start(struct thread *t, const char *name, void *(*fn)(void *), void *
 		return err_sys(e, "thread %s", name);
 	int rc = pthread_attr_setstacksize(&attr, STACK_SIZE);
 	assert(rc == 0);
+	(void)snprintf(t->name, sizeof t->name, "%s", name);
+	t->fn = fn;
+	t->arg = arg;
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&t->id, &attr, fn, arg);
+	rc = pthread_create(&t->id, &attr, begin, t);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	(void)pthread_attr_destroy(&attr);
 	if ((errno = rc) != 0)
 		return err_sys(e, "thread %s", name);
-	(void)pthread_setname_np(t->id, name);
 	t->running = true;
 	return OK;
 }

@@ -15,9 +15,13 @@
 struct thread {
 	pthread_t id;
 	bool running;
+	char name[16];
+	void *(*fn)(void *arg);
+	void *arg;
 };
 
-/* Start fn(arg) with a 512 KiB stack. name (<= 15 bytes) is for ps and debuggers. */
+/* Start fn(arg) with a 512 KiB stack. name (<= 15 bytes) is for ps and debuggers.  t stays
+ * where it is until the thread is joined. */
 int thread_start(struct thread *t, const char *name, void *(*fn)(void *), void *arg,
 		 struct err *e) MUSTUSE;
 void thread_join(struct thread *t);

@@ -5,6 +5,8 @@
 
 #include "store/rows.h"
 
+#include <sys/stat.h>
+
 static int read_beats(struct db *db, struct arena *a, struct store_health *out, struct err *e)
 {
 	SCOPED(rows_end) struct rows r = { 0 };
@@ -41,10 +43,22 @@ static int read_model(struct db *db, struct arena *a, struct store_health *out, 
 	return rc;
 }
 
+/* The lock's file is written by who takes it, and by nobody else. */
+static int64_t daemon_since(const struct store *s)
+{
+	struct stat st;
+
+	return stat(s->lock_path, &st) == 0
+		       ? st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000
+		       : 0;
+}
+
 int store_health_get(struct store *s, struct arena *a, struct store_health *out, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };
-	struct store_health h = { .model_error = S(""), .model_issuer = S("") };
+	struct store_health h = { .since_ms = daemon_since(s),
+				  .model_error = S(""),
+				  .model_issuer = S("") };
 	int rc = reader_begin(&r, s, e);
 
 	if (rc == OK)

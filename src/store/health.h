@@ -16,6 +16,7 @@ struct heartbeat {
 struct store_health {
 	const struct heartbeat *beats;
 	size_t n;
+	int64_t since_ms; /* when the daemon began; older heartbeats are an earlier one's.  0 unknown */
 	int64_t turn_step_at_ms; /* the oldest last step of the turns that a daemon runs now; 0 none */
 	str model_error; /* of the newest request to the model: a word of model_kind_word(); "" */
 	str model_issuer;

@@ -89,6 +89,11 @@ void reader_drop(struct reader *r);
 
 /* --- store.c ------------------------------------------------------------------------------- */
 
+/* As store_begin(), for reading alone, so that no other process is waited for; store_rollback()
+ * ends it.  It is for what a start looks at: the first read of any connection reads the whole
+ * schema, and the writer's has done so. */
+int tx_look(struct tx *tx, struct store *s, const struct cancel *c, struct err *e) MUSTUSE;
+
 /* The connection of an open transaction. */
 struct db *tx_db(struct tx *tx);
 

@@ -12,7 +12,8 @@
 
 #define IDLE_MAX 8
 #define OUT_MAX 3
-#define BACK_MS 30 /* for a connection to come back */
+#define SOON_MS 5 /* for the only connection to come back, or one of a few */
+#define BACK_MS 30 /* the same when there are enough */
 #define BACK_TRIES 3 /* a clock that jumps ends one of them only */
 #define USES_MIN 30 /* of a connection between two looks: worth keeping */
 
@@ -47,19 +48,31 @@ static struct db *pop(struct readers *r)
 	return db;
 }
 
-/* An idle one; NULL: a new one is to be opened.  More than a few are not: each holds pages, and
- * SQLite keeps descriptors of as many as there ever were.  Reading takes no time to speak of, so
- * one comes back soon; whoever reads for long is not waited for. */
+/* How long to wait for one to come back before another is opened; 0 not (any more).  A new one
+ * reads the whole schema, which takes longer than most of what it is opened for, and keeps it,
+ * and pages, in memory; and SQLite keeps descriptors of as many as there ever were.  So even a
+ * second one is for those who found twice that there is need, and more than a few are opened
+ * only beside some that are read for long. */
+static int64_t patience(const struct readers *r, int waits, int in_vain)
+{
+	if (r->out_n >= OUT_MAX)
+		return in_vain < BACK_TRIES ? BACK_MS : 0;
+	return r->out_n > 0 && waits == 0 ? SOON_MS : 0;
+}
+
+/* An idle one; NULL: a new one is to be opened. */
 static struct db *take(struct readers *r)
 {
+	int64_t ms;
 	struct db *db;
 
 	(void)pthread_mutex_lock(&r->lock);
-	for (int tries = 0; !(db = pop(r)) && r->out_n >= OUT_MAX && tries < BACK_TRIES;) {
+	for (int n = 0, in_vain = 0; !(db = pop(r)) && (ms = patience(r, n, in_vain)) > 0;
+	     n++) {
 		r->waiting_n++;
 		(void)pthread_mutex_unlock(&r->lock);
-		int64_t until = clock_mono_ms() + BACK_MS;
-		tries += wait_fd(r->back.fd, POLLIN, until, NULL, NULL) != OK;
+		int64_t until = clock_mono_ms() + ms;
+		in_vain += wait_fd(r->back.fd, POLLIN, until, NULL, NULL) != OK;
 		bell_hear(&r->back);
 		(void)pthread_mutex_lock(&r->lock);
 		r->waiting_n--;

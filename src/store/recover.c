@@ -16,31 +16,27 @@ struct names {
 };
 
 /* The owners that rows name and that are dead. */
-static int dead_owners(struct names *out, struct store *s, struct arena *a, struct err *e)
+static int dead_owners(struct names *out, struct tx *tx, struct arena *a, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
 	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
-
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT owner FROM turns WHERE state = 'running' "
-			      "UNION SELECT only_owner FROM turns WHERE only_owner <> '' "
-			      "AND state IN ('ready', 'running', 'parked') "
-			      "UNION SELECT owner FROM inbox WHERE state = 'ready' "
-			      "AND owner <> '' "
-			      "UNION SELECT owner FROM outbox WHERE state IN ('raw', 'ready') "
-			      "AND owner <> '' "
-			      "UNION SELECT owner FROM tool_calls WHERE turn_id = '' "
-			      "AND state = 'running' "
-			      "UNION SELECT sender FROM outbox WHERE sender <> '' "
-			      "UNION SELECT owner FROM system_rows WHERE owner <> '' "
-			      "UNION SELECT owner FROM spend_holds",
-			      DB_NO_ARGS, e);
+	int rc = db_query(&r, tx_db(tx),
+			  "SELECT owner FROM turns WHERE state = 'running' "
+			  "UNION SELECT only_owner FROM turns WHERE only_owner <> '' "
+			  "AND state IN ('ready', 'running', 'parked') "
+			  "UNION SELECT owner FROM inbox WHERE state = 'ready' "
+			  "AND owner <> '' "
+			  "UNION SELECT owner FROM outbox WHERE state IN ('raw', 'ready') "
+			  "AND owner <> '' "
+			  "UNION SELECT owner FROM tool_calls WHERE turn_id = '' "
+			  "AND state = 'running' "
+			  "UNION SELECT sender FROM outbox WHERE sender <> '' "
+			  "UNION SELECT owner FROM system_rows WHERE owner <> '' "
+			  "UNION SELECT owner FROM spend_holds",
+			  DB_NO_ARGS, e);
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		str owner = rows_peek(&r, 0);
 		rc = OK;
-		if (owner_alive(s, owner))
+		if (owner_alive(tx->s, owner))
 			continue;
 		out->v = LIST_ROOM(a, out->v, out->n);
 		out->v[out->n++] = arena_dup(a, owner);
@@ -171,28 +167,32 @@ static int prune_batch(struct store *s, const struct cancel *c, int64_t *pruned,
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
-static int has_old_events(struct store *s, int64_t *n, struct err *e)
-{
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT EXISTS (SELECT 1 FROM inbox_events "
-				  "WHERE seen_at_ms < ?1)",
-				  DB_ARGS(db_i64(clock_now_ms() - WEEK_MS)), n, e);
-}
-
 static int prune(struct store *s, const struct cancel *c, struct err *e)
 {
-	int64_t n = 0;
-	int rc = has_old_events(s, &n, e);
+	int64_t n = PRUNE_BATCH;
+	int rc = OK;
 
-	while (rc == OK && n > 0) {
+	while (rc == OK && n == PRUNE_BATCH)
 		rc = prune_batch(s, c, &n, e);
-		if (n < PRUNE_BATCH)
-			break;
-	}
+	return rc;
+}
+
+/* Whose work is to be handed on, and are there old events? */
+static int look(struct names *dead, bool *old, struct store *s, struct arena *a,
+		const struct cancel *c, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int64_t n = 0;
+	int rc = tx_look(&tx, s, c, e);
+
+	if (rc == OK)
+		rc = dead_owners(dead, &tx, a, e);
+	if (rc == OK)
+		rc = db_number(
+			tx_db(&tx),
+			"SELECT EXISTS (SELECT 1 FROM inbox_events WHERE seen_at_ms < ?1)",
+			DB_ARGS(db_i64(clock_now_ms() - WEEK_MS)), &n, e);
+	*old = n > 0;
 	return rc;
 }
 
@@ -202,16 +202,17 @@ int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct er
 	SCOPED(fd_drop) int borrowed = -1;
 	struct names dead = { 0 };
 	int64_t turns = 0;
+	bool old = false;
 	int rc = OK;
 
 	if (store_reads(s))
 		return err_set(e, E_DENIED, "%s: opened for reading only", s->path);
 	if (s->mode == STORE_CLI && (rc = lock_take(&borrowed, s->lock_path, e)) < 0)
 		return rc;
-	rc = dead_owners(&dead, s, &a, e);
+	rc = look(&dead, &old, s, &a, c, e);
 	for (size_t i = 0; rc == OK && i < dead.n; i++)
 		rc = recover_owner(s, dead.v[i], c, &turns, e);
-	if (rc == OK)
+	if (rc == OK && old)
 		rc = prune(s, c, e);
 	if (rc < 0)
 		return rc;
@@ -224,14 +225,14 @@ int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct er
 int store_stale_children(struct store *s, struct arena *a, struct stale_child **out, size_t *n,
 			 struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
+	SCOPED(store_rollback) struct tx tx = { 0 };
 	SCOPED(rows_end) struct rows r = { 0 };
 	struct stale_child *list = NULL;
 	size_t used = 0;
-	int rc = reader_begin(&reader, s, e);
+	int rc = tx_look(&tx, s, NULL, e);
 
 	if (rc == OK)
-		rc = db_query(&r, reader.db,
+		rc = db_query(&r, tx_db(&tx),
 			      "SELECT t.owner, c.boot_id, c.pid, c.start_time FROM turns t "
 			      "JOIN tool_calls c ON c.turn_id = t.id AND c.state = 'running' "
 			      "WHERE t.state = 'running' AND c.pid <> 0",

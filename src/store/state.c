@@ -20,6 +20,17 @@ int store_heartbeat_at(struct tx *tx, str part, str version, int64_t at_ms, stru
 		      DB_ARGS(db_text(part), db_i64(at_ms), db_text(version)), NULL, e);
 }
 
+int store_heartbeat_known(struct tx *tx, str part, bool *known, struct err *e)
+{
+	int64_t n;
+	int rc = db_number(tx_db(tx), "SELECT count(*) FROM heartbeats WHERE part = ?1",
+			   DB_ARGS(db_text(part)), &n, e);
+
+	if (rc == OK)
+		*known = n > 0;
+	return rc;
+}
+
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e)
 {
 	SCOPED(reader_end) struct reader r = { 0 };

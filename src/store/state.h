@@ -12,6 +12,7 @@
 int store_heartbeat(struct tx *tx, str part, str version, struct err *e) MUSTUSE;
 int store_heartbeat_at(struct tx *tx, str part, str version, int64_t at_ms,
 		       struct err *e) MUSTUSE;
+int store_heartbeat_known(struct tx *tx, str part, bool *known, struct err *e) MUSTUSE;
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e) MUSTUSE;
 
 /* It does not do its work: why, for people, until its next heartbeat.  "" all is well. */

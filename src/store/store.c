@@ -236,19 +236,21 @@ static int take_baton(struct store *s, int64_t until, const struct cancel *c, st
 }
 
 /* One try, with the baton in hand; it is passed on unless the transaction is open. */
-static int begin_once(struct store *s, struct err *e)
+static int begin_once(struct store *s, const char *how, struct err *e)
 {
 	int rc = store_failed(s, e);
 
 	s->writer->doomed = OK;
 	if (rc == OK)
-		rc = db_run(s->writer, "BEGIN IMMEDIATE", DB_NO_ARGS, NULL, e);
+		rc = db_run(s->writer, how, DB_NO_ARGS, NULL, e);
 	if (rc < 0)
 		baton_pass(s->baton);
 	return rc;
 }
 
-int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct err *e)
+/* how is a literal, as for all statements. */
+static int begin(struct tx *tx, struct store *s, const char *how, const struct cancel *c,
+		 struct err *e)
 {
 	int64_t until = clock_mono_ms() + BUSY_MS, pause = 1;
 	int rc;
@@ -260,7 +262,7 @@ int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct e
 		rc = take_baton(s, until, c, e);
 		if (rc < 0)
 			return rc;
-		rc = begin_once(s, e);
+		rc = begin_once(s, how, e);
 		if (rc != E_BUSY)
 			break;
 		if (clock_mono_ms() >= until)
@@ -273,6 +275,16 @@ int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct e
 	if (rc == OK)
 		*tx = (struct tx){ .s = s, .open = true };
 	return rc;
+}
+
+int store_begin(struct tx *tx, struct store *s, const struct cancel *c, struct err *e)
+{
+	return begin(tx, s, "BEGIN IMMEDIATE", c, e);
+}
+
+int tx_look(struct tx *tx, struct store *s, const struct cancel *c, struct err *e)
+{
+	return begin(tx, s, "BEGIN", c, e);
 }
 
 struct db *tx_db(struct tx *tx)

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import signal
 import sqlite3
 import struct
@@ -28,6 +29,7 @@ class Held:
         self.lock = open(str(self.db) + ".lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.now = int(time.time() * 1000)
+        self.began(86400)
         self.sql("delete from heartbeats")
         for part in ("daemon", "poller", "deliver", "worker"):
             self.beat(part, 0)
@@ -38,6 +40,10 @@ class Held:
             con.execute(s)
         con.commit()
         con.close()
+
+    def began(self, age):
+        """When the daemon took its lock."""
+        os.utime(str(self.db) + ".lock", (self.now / 1000 - age,) * 2)
 
     def beat(self, part, age, trouble=""):
         self.sql("insert or replace into heartbeats values ('%s', %d, '', '%s')"
@@ -92,6 +98,16 @@ def test_a_part_that_does_not_move_is_dead(gantry, held, part, limit, words):
     held.beat(part, limit + 20)
     got = status(gantry, code=1)
     assert got["part"] == part and words in got["reason"] and "limit is %d s" % limit in got["reason"]
+
+
+def test_the_rows_of_an_earlier_daemon_do_not_make_a_fresh_one_dead(gantry, held):
+    for part in ("daemon", "poller", "deliver", "worker"):
+        held.beat(part, 3600)
+    assert status(gantry, code=1)["status"] == "dead"
+    held.began(2)
+    assert status(gantry, "--strict", code=0)["status"] == "healthy"
+    held.began(62)      # it never began to turn
+    assert "clock" in status(gantry, code=1)["reason"]
 
 
 def test_a_turn_may_take_as_long_as_its_limits_allow(gantry, held):

@@ -123,14 +123,51 @@ static void the_slowest_thread_of_a_kind_is_written_and_a_busy_worker_is_none(vo
 	beats_move(&b.worker[0]);
 	atomic_store(&b.worker[1], clock_mono_ms() - 400000);
 	atomic_store(&b.poll, clock_mono_ms() - 300000);
-	ok(w, beats_write(&b, w->s, NULL, &w->e));
+	ok(w, beats_write(&b, w->s, false, NULL, &w->e));
 	assert_in_range(age_of(w, "daemon"), 0, 60000);
 	assert_in_range(age_of(w, "poller"), 300000, 360000);
 	assert_in_range(age_of(w, "deliver"), 500000, 560000);
 	assert_in_range(age_of(w, "worker"), 400000, 460000);
 	beats_busy(&b.worker[1]);
-	ok(w, beats_write(&b, w->s, NULL, &w->e));
+	ok(w, beats_write(&b, w->s, false, NULL, &w->e));
 	assert_in_range(age_of(w, "worker"), 0, 60000);
+}
+
+static void the_first_heartbeat_of_a_file_is_written_and_no_later_start_writes_another(
+	void **state)
+{
+	struct world *w = *state;
+	struct beats b = { 0 };
+	int64_t at, again;
+
+	ok(w, beats_write(&b, w->s, true, NULL, &w->e));
+	ok(w, store_heartbeat_get(w->s, S(PART_CLOCK), &at, &w->e));
+	int64_t commits = store_commits(w->s);
+	ok(w, beats_write(&b, w->s, true, NULL, &w->e));
+	ok(w, store_heartbeat_get(w->s, S(PART_CLOCK), &again, &w->e));
+	assert_int_equal(store_commits(w->s), commits);
+	assert_int_equal(again, at);
+	ok(w, beats_write(&b, w->s, false, NULL, &w->e));
+	assert_int_equal(store_commits(w->s), commits + 1);
+}
+
+static void what_is_older_than_the_daemon_counts_as_of_its_begin(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const struct heartbeat v[] = { { S("daemon"), NOW - 3600000, S("") },
+				       { S("worker"), NOW - 1000, S("") } };
+	struct store_health rows = { .beats = v, .n = 2, .model_error = S("") };
+	struct health h;
+
+	(void)state;
+	rows.since_ms = NOW - 5000;
+	health_judge(&rows, NOW, STEP_MS, &a, &h);
+	assert_int_equal(h.state, HEALTHY);
+	assert_int_equal(h.parts[0].age_ms, 5000);
+	assert_int_equal(h.parts[3].age_ms, 1000);
+	rows.since_ms = NOW + 5000; /* the clock was set back */
+	health_judge(&rows, NOW, STEP_MS, &a, &h);
+	assert_int_equal(h.state, DEAD);
 }
 
 static void only_the_newest_request_counts_and_a_canceled_one_does_not(void **state)
@@ -177,6 +214,8 @@ int main(void)
 		T(trouble_degrades_and_death_outranks_it),
 		T(what_never_was_and_a_clock_set_back_are_no_fault),
 		T(the_longest_step_follows_the_configuration),
+		T(what_is_older_than_the_daemon_counts_as_of_its_begin),
+		W(the_first_heartbeat_of_a_file_is_written_and_no_later_start_writes_another),
 		W(the_slowest_thread_of_a_kind_is_written_and_a_busy_worker_is_none),
 		W(only_the_newest_request_counts_and_a_canceled_one_does_not),
 	};

@@ -95,8 +95,8 @@ static int mode_termed(void)
 	char c;
 
 	need(spawner_start(&e), &e);
-	int64_t spawner = child_named(getpid(), "gantry-spawner");
 	struct proc *p = must_shell("trap '' TERM; echo up; read x; echo lived");
+	int64_t spawner = child_named(getpid(), "gantry-spawner");
 	(void)!read(0, &c, 1); /* the test has seen "up" */
 	(void)kill((pid_t)spawner, SIGTERM);
 	(void)kill((pid_t)parent_of(proc_pid(p)), SIGTERM);

@@ -22,7 +22,6 @@ struct seen {
 	size_t stack;
 	bool blocked; /* all that can be */
 	char name[16];
-	struct bell named;
 };
 
 static void *look_around(void *arg)
@@ -38,7 +37,6 @@ static void *look_around(void *arg)
 	(void)pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	s->blocked = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGCHLD) == 1 &&
 		     sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGALRM) == 1;
-	(void)!wait_fd(s->named.fd, POLLIN, 0, NULL, NULL);
 	(void)pthread_getname_np(pthread_self(), s->name, sizeof s->name);
 	return NULL;
 }
@@ -49,20 +47,17 @@ static void a_thread_has_its_stack_its_name_and_no_signals(void **state)
 	struct seen s = { 0 };
 	sigset_t before, after;
 
-	assert_int_equal(bell_init(&s.named, NULL), OK);
 	(void)pthread_sigmask(SIG_SETMASK, NULL, &before);
 	assert_int_equal(thread_start(&t, "gantry-test", look_around, &s, NULL), OK);
 	assert_true(t.running);
 	(void)pthread_sigmask(SIG_SETMASK, NULL, &after);
 	assert_memory_equal(&before, &after, 8); /* ours is as it was */
-	bell_ring(&s.named);
 	thread_join(&t);
 	assert_false(t.running);
 	thread_join(&t); /* nothing left to join */
 	assert_in_range(s.stack, 512 * 1024, 1024 * 1024);
 	assert_true(s.blocked);
 	assert_string_equal(s.name, "gantry-test");
-	bell_done(&s.named);
 }
 
 static void signals_arrive_on_the_descriptor(void **state)
