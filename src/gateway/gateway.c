@@ -100,22 +100,23 @@ static void *worker_main(void *arg)
 	struct gateway *d = arg;
 	struct engine *g = d->g;
 	struct work_opt work = d->work;
-	int64_t ms = IDLE_LOOK_MS;
+	int64_t look_at = clock_mono_ms() + IDLE_LOOK_MS;
 
 	work.beat = &d->beats.worker[atomic_fetch_add(&d->workers_begun, 1)];
 	for (;;) {
 		struct err e = { 0 };
 		beats_move(work.beat);
-		int rc = wait_fd(g->inbox.fd, POLLIN, clock_mono_ms() + ms, &g->stop, &e);
+		int rc = wait_fd(g->inbox.fd, POLLIN, look_at, &g->stop, &e);
 		if (cancel_reason(&g->stop) != CANCEL_NONE)
 			return NULL;
-		bell_hear(&g->inbox);
+		if (!bell_hear(&g->inbox) && rc == OK)
+			continue; /* another one heard it, and looks */
 		int64_t since_ms = clock_now_ms();
 		beats_move(work.beat);
 		for (; (rc = work_turn(g, &work, NULL, &e)) == OK; since_ms = clock_now_ms())
 			beats_move(work.beat);
 		beats_move(work.beat);
-		ms = next_look(g, since_ms);
+		look_at = clock_mono_ms() + next_look(g, since_ms);
 		if (rc == E_NOENT)
 			continue;
 		if (!survive(d, "worker", &e, rc, &g->stop))
@@ -156,21 +157,23 @@ static void *deliver_main(void *arg)
 	struct gateway *d = arg;
 	struct engine *g = d->g;
 	struct work_opt work = d->work;
-	int64_t wake_at = 0;
+	int64_t wake_at = 0, look_at = clock_mono_ms() + IDLE_LOOK_MS;
 
 	work.beat = &d->beats.deliver[atomic_fetch_add(&d->deliverers_begun, 1)];
 	for (;;) {
 		struct err e = { 0 };
 		beats_move(work.beat);
+		int rc = wait_fd(g->outbox.fd, POLLIN, look_at, &d->deliver, &e);
+		if (cancel_reason(&d->deliver) != CANCEL_NONE)
+			return NULL;
+		if (!bell_hear(&g->outbox) && rc == OK)
+			continue; /* another one heard it, and looks */
+		while ((rc = work_deliver(g, &work, &wake_at, &e)) == OK)
+			beats_move(work.beat);
 		int64_t now = clock_now_ms(), ms = IDLE_LOOK_MS;
 		if (wake_at && wake_at - now < ms)
 			ms = wake_at > now ? wake_at - now : 1;
-		int rc = wait_fd(g->outbox.fd, POLLIN, clock_mono_ms() + ms, &d->deliver, &e);
-		if (cancel_reason(&d->deliver) != CANCEL_NONE)
-			return NULL;
-		bell_hear(&g->outbox);
-		while ((rc = work_deliver(g, &work, &wake_at, &e)) == OK)
-			beats_move(work.beat);
+		look_at = clock_mono_ms() + ms;
 		if (rc == E_NOENT)
 			continue;
 		if (!survive(d, "deliver", &e, rc, &d->deliver))

@@ -175,7 +175,7 @@ int work_turn(struct engine *g, const struct work_opt *opt, struct work_done *do
 	/* A scheduled turn answers its schedule: what a person says meanwhile is a turn of its own. */
 	if (entered && opt->steer && !scheduled_turn(&t))
 		io.on_request = on_request;
-	/* One ring may stand for many rows: let another worker look. */
+	/* One ring, which one worker hears, may stand for many rows: let another look. */
 	if (t.more)
 		bell_ring(&g->inbox);
 	catch_up(g, t.id, &token);
@@ -375,8 +375,8 @@ int work_deliver(struct engine *g, const struct work_opt *opt, int64_t *wake_at_
 
 	if (rc == OK && row.question_id.n && !piece.id)
 		bell_ring(&g->clock); /* its time may have been ended */
-	if (rc == OK)
-		bell_ring(&g->outbox); /* perhaps there is more: let another look too */
+	if (rc == OK && row.more)
+		bell_ring(&g->outbox); /* let another look too */
 	while (rc == OK && piece.id) {
 		struct send_result sent = { 0 };
 		if (opt->beat)

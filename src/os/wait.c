@@ -116,9 +116,9 @@ void bell_ring(const struct bell *b)
 	(void)!write(b->fd, &one, sizeof one);
 }
 
-void bell_hear(const struct bell *b)
+bool bell_hear(const struct bell *b)
 {
 	uint64_t rings;
 
-	(void)!read(b->fd, &rings, sizeof rings);
+	return read(b->fd, &rings, sizeof rings) > 0;
 }

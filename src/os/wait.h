@@ -24,13 +24,14 @@ int wait_fds(struct pollfd *fds, size_t n, int64_t until_ms, const struct cancel
 int wait_ms(int64_t ms, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* A doorbell: rings from any thread, heard by whoever waits for bell_fd() to be readable
- * and then calls bell_hear(), which clears it.  Rings are not counted. */
+ * and then calls bell_hear(), which clears it.  Rings are not counted.  Of several who wait
+ * all wake; the one for whom bell_hear() is true is to look. */
 struct bell {
 	int fd;
 };
 int bell_init(struct bell *b, struct err *e) MUSTUSE;
 void bell_done(struct bell *b);
 void bell_ring(const struct bell *b);
-void bell_hear(const struct bell *b);
+bool bell_hear(const struct bell *b);
 
 #endif

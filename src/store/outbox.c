@@ -208,6 +208,18 @@ static int next_wake(struct tx *tx, str channel, str only, int64_t *at_ms, struc
 			 at_ms, e);
 }
 
+static int others_wait(struct tx *tx, str channel, str only, bool *more, struct err *e)
+{
+	int64_t n = 0;
+	int rc = db_number(tx_db(tx),
+			   "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 "
+			   "AND owner = ?2 AND state IN ('raw', 'ready') AND sender = '')",
+			   DB_ARGS(db_text(channel), db_text(only)), &n, e);
+
+	*more = n != 0;
+	return rc;
+}
+
 int store_outbox_next(struct tx *tx, str channel, str only, struct arena *a,
 		      struct outbox_row *out, int64_t *wake_at_ms, struct err *e)
 {
@@ -219,10 +231,10 @@ int store_outbox_next(struct tx *tx, str channel, str only, struct arena *a,
 		*wake_at_ms = wake;
 		return rc < 0 ? rc : err_set(e, E_NOENT, "nothing to send");
 	}
-	if (rc < 0)
-		return rc;
-	return db_run(tx_db(tx), "UPDATE outbox SET sender = ?2 WHERE id = ?1",
-		      DB_ARGS(db_i64(out->id), db_text(store_owner(tx->s))), NULL, e);
+	if (rc == OK)
+		rc = db_run(tx_db(tx), "UPDATE outbox SET sender = ?2 WHERE id = ?1",
+			    DB_ARGS(db_i64(out->id), db_text(store_owner(tx->s))), NULL, e);
+	return rc < 0 ? rc : others_wait(tx, channel, only, &out->more, e);
 }
 
 /* A row that this process delivers. */

@@ -55,6 +55,7 @@ struct outbox_row {
 	str live_id; /* the message that showed the answer while it was made, "" none */
 	str approval_id, question_id; /* of kind approval */
 	bool raw;
+	bool more; /* of store_outbox_next(): others wait, now or for a time */
 	int64_t created_at_ms;
 };
 

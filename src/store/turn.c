@@ -155,10 +155,29 @@ static int load_turn(struct turn *out, struct tx *tx, struct arena *a, struct er
 	return rc < 0 ? rc : load_rows(out, tx, a, e);
 }
 
+/* Besides what was just claimed: is there something for another worker, now or at a time that it
+ * then finds (store_inbox_next_at)? */
+static int look_for_more(struct tx *tx, str only, struct arena *a, bool *more, struct err *e)
+{
+	struct found next;
+	int64_t later = 0;
+	int rc = find_row(tx, only, a, &next, e);
+
+	*more = rc == OK;
+	if (rc != E_NOENT)
+		return rc;
+	rc = db_number(tx_db(tx),
+		       "SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting "
+		       "WHERE state = 'ready' AND ready_at_ms > 0 AND ready_at_ms > ?1 "
+		       "AND ready_at_ms < ?2)",
+		       DB_ARGS(db_i64(clock_now_ms()), db_i64(INBOX_FETCHING)), &later, e);
+	*more = later != 0;
+	return rc;
+}
+
 int store_turn_claim(struct tx *tx, str only, struct arena *a, struct turn *out, struct err *e)
 {
-	struct turn t = { 0 };
-	struct found next;
+	struct turn t = { .more = true };
 	int rc = claim_ready(tx, only, a, &t.id, e);
 	bool fresh = rc == OK && !t.id.n;
 
@@ -167,10 +186,7 @@ int store_turn_claim(struct tx *tx, str only, struct arena *a, struct turn *out,
 	if (rc == OK)
 		rc = load_turn(&t, tx, a, e);
 	if (rc == OK && fresh)
-		rc = find_row(tx, only, a, &next, e);
-	t.more = rc == OK;
-	if (rc == E_NOENT && t.id.n)
-		rc = OK;
+		rc = look_for_more(tx, only, a, &t.more, e);
 	if (rc == OK)
 		*out = t;
 	return rc;

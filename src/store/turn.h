@@ -35,7 +35,7 @@ struct turn {
 	int attempts; /* claims since the last journaled step, this one included */
 	bool resumed; /* it has rows from an earlier run */
 	bool no_images; /* the model refused them in this turn */
-	bool more; /* another could be claimed now */
+	bool more; /* another could be claimed now, or soon: its time is known */
 	int64_t started_at_ms;
 	const struct inbox_row *rows; /* the set it consumes */
 	size_t rows_n;

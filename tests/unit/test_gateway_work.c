@@ -245,9 +245,31 @@ static void a_slow_delivery_keeps_no_other_waiting(void **state)
 	int64_t wake;
 
 	put(d, "1", "reply", "a");
+	put(d, "2", "reply", "b");
 	d->on_send = ring_before_send;
 	ok(d->k->w, deliver(d, &wake));
 	assert_true(d->looked);
+	ok(d->k->w, deliver(d, &wake));
+	assert_false(d->looked); /* the last one wakes nobody */
+}
+
+/* A deliverer that knew when the other row's time comes is busy now: another has to know. */
+static void a_row_that_waits_for_its_time_is_handed_on_too(void **state)
+{
+	struct desk *d = *state;
+	struct tx tx = world_begin(d->k->w);
+	int64_t wake;
+
+	ok(d->k->w,
+	   store_outbox_hold(&tx, S("test"), S("1"), clock_now_ms() + 60000, &d->k->w->e));
+	world_commit(d->k->w, &tx);
+	put(d, "1", "reply", "a");
+	put(d, "2", "reply", "b");
+	d->on_send = ring_before_send;
+	ok(d->k->w, deliver(d, &wake));
+	assert_true(d->looked);
+	assert_int_equal(deliver(d, &wake), E_NOENT);
+	assert_true(wake > clock_now_ms());
 }
 
 static void nothing_is_claimed_once_the_daemon_stops(void **state)
@@ -607,6 +629,7 @@ int main(void)
 		TEST(one_ring_is_enough_for_many_rows),
 		TEST(a_follow_up_does_not_join_a_scheduled_turn),
 		TEST(a_slow_delivery_keeps_no_other_waiting),
+		TEST(a_row_that_waits_for_its_time_is_handed_on_too),
 		TEST(nothing_is_claimed_once_the_daemon_stops),
 		TEST(a_shutdown_gives_the_turn_back),
 		TEST(a_stop_between_claim_and_registry_is_heard),

@@ -483,10 +483,32 @@ static void canceled_is_asked_without_the_writer(void **state)
 	assert_true(canceled);
 }
 
+/* A worker that claims knows of what is left, now and later: it hands that on. */
+static void a_claim_tells_of_rows_that_wait_also_of_those_for_a_time(void **state)
+{
+	struct world *w = *state;
+
+	(void)world_add(w, "1", "a");
+	assert_false(world_claim(w).more);
+	(void)world_add(w, "1", "behind the turn that runs");
+	(void)world_add(w, "2", "b");
+	assert_false(world_claim(w).more);
+	(void)world_add(w, "3", "c");
+	(void)world_add(w, "4", "d");
+	assert_true(world_claim(w).more);
+	world_sql(w, "UPDATE inbox SET ready_at_ms = 4000000000000 WHERE text = 'd'");
+	(void)world_add(w, "5", "e");
+	assert_true(world_claim(w).more);
+	world_sql(w, "DELETE FROM inbox WHERE text = 'd'");
+	(void)world_add(w, "6", "f");
+	assert_false(world_claim(w).more);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
+		T(a_claim_tells_of_rows_that_wait_also_of_those_for_a_time),
 		T(nothing_to_do_is_said_and_harmless),
 		T(a_claim_tells_whether_another_one_would_find_something),
 		T(the_oldest_row_of_a_free_session_comes_first),
