@@ -122,7 +122,7 @@ static enum builtin_hit rm_words(const struct shell_word *w, size_t n,
 static enum builtin_hit rm(const struct line_cmd *c, const struct telling *how)
 {
 	static const struct telling force = { "f", { S("--force"), S("") } };
-	size_t verb = str_eq(c->name, S("git")) ? git_verb(c) : 0;
+	size_t verb = str_eq(c->name, S("git")) ? git_verb(c) : 0, i = 1;
 	bool behind = false;
 
 	if (str_eq(c->name, S("rm")))
@@ -131,10 +131,12 @@ static enum builtin_hit rm(const struct line_cmd *c, const struct telling *how)
 		return rm_words(c->words + verb + 1, c->n - verb - 1, &force) == HIT_YES
 			       ? HIT_YES
 			       : HIT_NO;
-	if (only_reads(c->name))
+	while (i < c->n && !str_eq(line_base_name(c->words[i].text), S("rm")))
+		i++;
+	if (i >= c->n || only_reads(c->name))
 		return HIT_NO;
 	/* Behind a command that nobody knows to run others. */
-	for (size_t i = 1; i < c->n; i++) {
+	for (; i < c->n; i++) {
 		if (behind && rm_words(&c->words[i], 1, how) == HIT_YES)
 			return HIT_YES;
 		behind = !rm_ends(c->words[i].text) &&

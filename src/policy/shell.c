@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define LETTERS_MAX 16 /* more than "function" has */
+
 static void command(struct lexer *s, unsigned *end);
 
 /* --- simple commands ------------------------------------------------------------------ */
@@ -19,7 +21,7 @@ static void append(struct lexer *s, struct shell_word **v, size_t *n,
 }
 
 /* NAME=, NAME+= or NAME[...]= in front of the word's text, all of it unquoted. */
-static size_t assignment(const struct lexer *s, str text)
+static size_t assignment(struct lexer *s, str text)
 {
 	size_t i = 0;
 
@@ -34,8 +36,9 @@ static size_t assignment(const struct lexer *s, str text)
 		i++;
 	if (i == 0 || i >= text.n || text.p[i] != '=')
 		return 0;
+	str marks = lex_marks(s, text.n);
 	for (size_t k = 0; k <= i; k++)
-		if (s->marks.p[k] != MARK_PLAIN)
+		if (marks.p[k] != MARK_PLAIN)
 			return 0;
 	return i + 1;
 }
@@ -216,10 +219,10 @@ static void loop(struct lexer *s)
 	(void)nested_list(s, END_DONE);
 }
 
-/* The letters up to the end of the word, and how far it reaches: the line may go on in it. */
-static str letters(const struct lexer *s, size_t *reach)
+/* As letters() below, for a line that goes on in the word. */
+static str joined_letters(const struct lexer *s, size_t *reach)
 {
-	struct buf b = buf_in(s->a, 16);
+	struct buf b = buf_in(s->a, LETTERS_MAX);
 	size_t i = 0;
 
 	while (!b.full && !lex_meta(lex_peek(s, i)) && !lex_ifs(s, i)) {
@@ -230,6 +233,23 @@ static str letters(const struct lexer *s, size_t *reach)
 	}
 	*reach = i;
 	return buf_str(&b);
+}
+
+/* The letters up to the end of the word, and how far it reaches; "" when there are more than any
+ * word of the shell's has. */
+static str letters(const struct lexer *s, size_t *reach)
+{
+	size_t i = 0;
+
+	for (; i <= LETTERS_MAX; i++) {
+		char c = lex_peek(s, i);
+		if (lex_meta(c) || lex_ifs(s, i))
+			break;
+		if (c == '\\' && lex_peek(s, i + 1) == '\n')
+			return joined_letters(s, reach);
+	}
+	*reach = i;
+	return i > LETTERS_MAX ? S("") : str_sub(s->in, s->at, s->at + i);
 }
 
 /* for NAME [in WORDS]; do ...; select is written alike. */

@@ -135,7 +135,7 @@ struct shell_word *lex_braces(struct lexer *s, const struct shell_word *w, size_
 {
 	struct braced b = { .s = s, .like = w };
 
-	expand(&b, w->text, s->marks, 0);
+	expand(&b, w->text, lex_marks(s, w->text.n), 0);
 	*n = b.n;
 	return b.v;
 }

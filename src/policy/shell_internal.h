@@ -52,11 +52,16 @@ struct lexer {
 	bool fed; /* of the pipeline being read */
 	size_t feeder;
 	str function;
-	str marks; /* of the last word: for each byte of its text one of MARK_* */
+	struct buf
+		marks; /* of the last word, up to its last byte that is not plain: see lex_marks() */
 };
 
 /* The character i ahead, 0 at the end. */
-char lex_peek(const struct lexer *s, size_t i);
+static inline char lex_peek(const struct lexer *s, size_t i)
+{
+	return s->at + i < s->in.n ? s->in.p[s->at + i] : 0;
+}
+
 bool lex_trouble(struct lexer *s, const char *why); /* false */
 bool lex_name_char(char c, bool first);
 size_t lex_ifs(const struct lexer *s,
@@ -75,8 +80,11 @@ void lex_space(struct lexer *s, bool *newline);
 size_t lex_redirection(const struct lexer *s, size_t *digits);
 bool lex_redirect(struct lexer *s, size_t n, size_t digits, struct shell_cmd *cmd);
 
-/* One word, if one begins here. */
+/* One word, if one begins here.  Its text may be a part of the line, so no NUL follows it. */
 bool lex_word(struct lexer *s, struct shell_word *w);
+
+/* For each of the n bytes of the last word's text one of MARK_*. */
+str lex_marks(struct lexer *s, size_t n);
 
 /* Expansions in text that is read as if between double quotes. */
 void lex_expansions(struct lexer *s, str text);

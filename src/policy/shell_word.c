@@ -8,30 +8,63 @@
 
 #include <string.h>
 
+/* A word is its run of the line, until something else than plain characters comes: then that is
+ * copied to text, and what follows added.  Most words are copied nowhere. */
 struct making {
-	struct buf text, marks;
+	str run;
+	struct buf text;
+	struct buf *marks;
 	struct shell_word *w;
 };
 
-static void put(struct making *m, char c, char mark)
+static size_t made(const struct making *m)
 {
-	buf_addc(&m->text, c);
-	buf_addc(&m->marks, mark);
+	return m->run.n + m->text.n;
+}
+
+static void copy_run(struct making *m)
+{
+	if (m->run.n)
+		buf_add(&m->text, m->run);
+	m->run.n = 0;
+}
+
+static void mark(struct buf *marks, size_t upto, char as)
+{
+	while (marks->n < upto && !marks->full)
+		buf_addc(marks, as);
+}
+
+static void put_many(struct making *m, str s, char as)
+{
+	copy_run(m);
+	if (as != MARK_PLAIN) {
+		mark(m->marks, m->text.n, MARK_PLAIN);
+		mark(m->marks, m->text.n + s.n, as);
+	}
+	buf_add(&m->text, s);
+}
+
+static void put(struct making *m, char c, char as)
+{
+	put_many(m, (str){ &c, 1 }, as);
+}
+
+static void put_plain(struct making *m, str run)
+{
+	if (made(m) == 0)
+		m->run = run;
+	else
+		put_many(m, run, MARK_PLAIN);
 }
 
 /* An expansion stands as it is written. */
 static void put_expansion(struct lexer *s, struct making *m, size_t from, bool quoted)
 {
-	m->w->leading |= m->text.n == 0;
+	m->w->leading |= made(m) == 0;
 	m->w->dynamic = true;
 	m->w->split |= !quoted;
-	for (size_t i = from; i < s->at; i++)
-		put(m, s->in.p[i], MARK_EXPANSION);
-}
-
-char lex_peek(const struct lexer *s, size_t i)
-{
-	return s->at + i < s->in.n ? s->in.p[s->at + i] : 0;
+	put_many(m, str_sub(s->in, from, s->at), MARK_EXPANSION);
 }
 
 bool lex_trouble(struct lexer *s, const char *why)
@@ -69,6 +102,8 @@ bool lex_meta(char c)
 
 size_t lex_ifs(const struct lexer *s, size_t i)
 {
+	if (lex_peek(s, i) != '$')
+		return 0;
 	str rest = str_sub(s->in, s->at + i, s->in.n);
 
 	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, i + 4), false))
@@ -414,14 +449,15 @@ static void ansi(struct lexer *s, struct making *m)
 
 static void single(struct lexer *s, struct making *m)
 {
-	for (s->at++; lex_peek(s, 0) != '\''; s->at++) {
-		if (s->at >= s->in.n) {
-			(void)lex_trouble(s, "a quote is not closed");
-			return;
-		}
-		put(m, s->in.p[s->at], MARK_QUOTED);
-	}
-	s->at++;
+	str rest = str_sub(s->in, ++s->at, s->in.n);
+	const char *end = rest.n ? memchr(rest.p, '\'', rest.n) : NULL;
+
+	if (end)
+		rest.n = (size_t)(end - rest.p);
+	else
+		(void)lex_trouble(s, "a quote is not closed");
+	put_many(m, rest, MARK_QUOTED);
+	s->at += rest.n + (end ? 1 : 0);
 }
 
 static void doubled(struct lexer *s, struct making *m)
@@ -448,12 +484,18 @@ static void doubled(struct lexer *s, struct making *m)
 	s->at++;
 }
 
+/* Means itself, wherever in a word. */
+static bool is_plain(char c)
+{
+	return !lex_meta(c) && c != '\'' && c != '"' && c != '$' && c != '`' && c != '\\';
+}
+
 /* One piece of a word; false: the word ends here. */
 static bool piece(struct lexer *s, struct making *m)
 {
 	char c = lex_peek(s, 0), next = lex_peek(s, 1);
 
-	if ((c == '<' || c == '>') && next == '(' && m->text.n == 0) {
+	if ((c == '<' || c == '>') && next == '(' && made(m) == 0) {
 		size_t from = s->at, no = s->out->n;
 		s->at += 2;
 		buf_addc(&s->ops, c);
@@ -483,28 +525,37 @@ static bool piece(struct lexer *s, struct making *m)
 			put(m, next ? next : c, MARK_QUOTED);
 		s->at += next ? 2 : 1;
 	} else {
-		m->w->glob |= c == '*' || c == '?' || c == '[';
-		put(m, c, MARK_PLAIN);
-		s->at++;
+		size_t from = s->at;
+		for (; from == s->at || is_plain(c); c = lex_peek(s, 0)) {
+			m->w->glob |= c == '*' || c == '?' || c == '[';
+			s->at++;
+		}
+		put_plain(m, str_sub(s->in, from, s->at));
 	}
 	return true;
 }
 
+str lex_marks(struct lexer *s, size_t n)
+{
+	mark(&s->marks, n, MARK_PLAIN);
+	return buf_str(&s->marks);
+}
+
 bool lex_word(struct lexer *s, struct shell_word *w)
 {
-	struct making m = { .text = buf_in(s->a, SHELL_MAX), .w = w };
+	struct buf marks = buf_in(s->a, SHELL_MAX);
+	struct making m = { .text = buf_in(s->a, SHELL_MAX), .marks = &marks, .w = w };
 	size_t from = s->at;
 
-	m.marks = buf_in(s->a, SHELL_MAX);
 	*w = (struct shell_word){ 0 };
 	while (!s->out->trouble && piece(s, &m))
 		;
-	if (s->at == from || (m.text.n == 0 && !w->quoted))
+	if (s->at == from || (made(&m) == 0 && !w->quoted))
 		return false;
 	if (++s->words_n > SHELL_WORDS_MAX)
 		return lex_trouble(s, "it has too many words");
-	w->text = buf_str(&m.text);
+	w->text = m.run.n ? m.run : buf_str(&m.text);
 	w->raw = str_sub(s->in, from, s->at);
-	s->marks = buf_str(&m.marks);
+	s->marks = marks; /* words in its expansions had their own */
 	return true;
 }
