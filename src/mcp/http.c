@@ -80,8 +80,8 @@ void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg 
 	n->m = *m;
 	n->call = call;
 	lock(h);
-	kept = (!life || life == h->life) && h->heard_n < HEARD_MAX &&
-	       h->heard_bytes + bytes <= HEARD_BYTES_MAX;
+	kept = life < 0 || ((!life || life == h->life) && h->heard_n < HEARD_MAX &&
+			    h->heard_bytes + bytes <= HEARD_BYTES_MAX);
 	if (kept) {
 		n->a = *line;
 		*h->heard_tail = n;

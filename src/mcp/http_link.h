@@ -68,7 +68,8 @@ int64_t mcp_http_where(struct mcp_http *h, struct arena *a, struct mcp_place *pl
 		       struct mcp_wire *wire);
 
 /* Put a message in for the server's thread, which takes over *line; any thread, does not wait.
- * Beyond what is kept it is dropped, and when the session of the number life, 0: any, is over. */
+ * Beyond what is kept it is dropped, and when the session of the number life, 0: any, is over; -1:
+ * it is what its thread waits for, and kept in any case. */
 void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg *m,
 		   int64_t call, int64_t life);
 /* All of them, in order; the taker frees each. */

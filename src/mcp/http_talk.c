@@ -80,7 +80,9 @@ static int take_text(struct exchange *x, str text, struct err *e)
 			rc = take_text(x, buf_str(&b), e);
 		}
 	} else if (m.kind == MCP_DEEP) {
-		rc = err_set(e, E_LIMIT, "an answer is nested too deeply");
+		rc = err_set(e, E_LIMIT,
+			     "an answer is nested too deeply or of too many "
+			     "parts");
 	} else if (m.kind != MCP_FOREIGN) {
 		rc = hand_on(x, &line, &m, e);
 	}
@@ -456,6 +458,22 @@ static void begin(struct exchange *x, const struct mcp_talk *t, struct arena *a)
 	x->began_ms = x->moved_ms = clock_mono_ms();
 }
 
+static bool fits_header(str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* The last event's id, "" when there is none or no header can carry it. */
+static str last_event(struct exchange *x)
+{
+	str id = buf_str(&x->sse.last_id);
+
+	return fits_header(id) ? id : S("");
+}
+
 /* The stream ended before the answer: it is taken up behind its last event. */
 static int resume(struct exchange *x, int rc, struct mcp_told *out, const struct cancel *c,
 		  struct err *e)
@@ -466,8 +484,8 @@ static int resume(struct exchange *x, int rc, struct mcp_told *out, const struct
 	for (int tries = 0; !x->answered; tries++) {
 		struct mcp_told told = { 0 };
 
-		if (x->sse.last_id.n)
-			last = arena_dup(x->a, buf_str(&x->sse.last_id));
+		if (last_event(x).n)
+			last = arena_dup(x->a, last_event(x));
 		if (x->sse.retry_ms >= 0)
 			ms = x->sse.retry_ms > RESUME_MIN_MS ? x->sse.retry_ms : RESUME_MIN_MS;
 		tries = x->heard ? 0 : tries;
@@ -493,12 +511,18 @@ static int resume(struct exchange *x, int rc, struct mcp_told *out, const struct
 	return err_set(e, E_IO, "its stream ended before the answer");
 }
 
-static void keep_session(struct exchange *x, struct mcp_told *out)
+/* An id that no header can carry is passed over where the request may have had an effect. */
+static int keep_session(struct exchange *x, struct mcp_told *out, struct err *e)
 {
 	str id = http_header(&x->resp, "mcp-session-id");
 
+	if (!fits_header(id))
+		return x->t->acts
+			       ? OK
+			       : err_set(e, E_PROTO, "its session id has control characters");
 	if (id.n <= MCP_SESSION_ID_MAX)
 		out->session = arena_dup(x->a, id);
+	return OK;
 }
 
 /* A refusal may be the answer all the same, and what speaks of a session then may be the tool.  That
@@ -525,7 +549,10 @@ int mcp_talk_post(const struct mcp_talk *t, struct arena *a, struct mcp_told *ou
 	*out = (struct mcp_told){ .not_run = true };
 	rc = insist(&x, "POST", (str){ 0 }, out, c, e);
 	take_refusal(&x, rc, out);
-	keep_session(&x, out);
+	if (keep_session(&x, out, e) < 0) {
+		arena_free(&x.tmp);
+		return E_PROTO;
+	}
 	if (!x.answered &&
 	    (rc == OK || (rc == E_IO && x.kind == BODY_EVENTS && out->status < 300))) {
 		out->not_run = false;
@@ -548,8 +575,8 @@ int mcp_talk_listen(const struct mcp_talk *t, struct arena *a, str *last, int64_
 	rc = insist(&x, "GET", *last, out, c, e);
 	out->no_stream =
 		out->status && out->status < 300 && x.kind != BODY_EVENTS && rc == E_PROTO;
-	if (x.sse.last_id.n)
-		*last = arena_dup(a, buf_str(&x.sse.last_id));
+	if (last_event(&x).n)
+		*last = arena_dup(a, last_event(&x));
 	if (x.sse.retry_ms >= 0)
 		*retry_ms = x.sse.retry_ms;
 	arena_free(&x.tmp);

@@ -159,7 +159,7 @@ int mcp_work_hear(void *arg, struct arena *line, const struct mcp_msg *m, struct
 		      id == l->asked;
 
 	(void)e;
-	mcp_http_hear(l->h, line, m, 0, 0);
+	mcp_http_hear(l->h, line, m, 0, answer ? -1 : 0);
 	return answer ? 2 : 0;
 }
 

@@ -437,9 +437,10 @@ void mcp_server_recall(struct mcp_server *s, const struct json *kept)
 
 /* A server without a handshake may only want the call to be made again with its state, say
  * because it goes on elsewhere: that is nobody's business above. */
-int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
-		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
-		    const struct cancel *c, struct err *e)
+/* The call in as many parts as it takes. */
+static int call_parts(struct mcp_server *s, const struct mcp_call *call,
+		      const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
+		      const struct cancel *c, struct err *e)
 {
 	struct mcp_call again = *call;
 	int64_t pause = AGAIN_MS;
@@ -466,6 +467,23 @@ int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
 	}
 	return err_set(e, E_LIMIT, "server \"%.*s\" wants the call to be made again and again",
 		       STRF(s->cfg.name));
+}
+
+int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
+		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
+		    const struct cancel *c, struct err *e)
+{
+	SCOPED(arena_free) struct arena tmp = { 0 };
+	struct err why = { 0 };
+	int rc = call_parts(s, call, limit, a, result, c, &why);
+
+	if (rc == OK)
+		return OK;
+	/* A child that fails a call is named otherwise; behind a URL nothing else tells. */
+	if (s->cfg.http.url.n && !result->not_sent && cancel_reason(c) == CANCEL_NONE)
+		log_warn("mcp.call", "server=%.*s tool=%.*s reason=%.*s", STRF(s->client.label),
+			 STRF(log_q(&tmp, call->tool)), STRF(log_q(&tmp, str_of(why.msg))));
+	return err_set(e, rc, "%s", why.msg);
 }
 
 /* To a server with a handshake it is a request like any other; of one without it is part of

@@ -1,6 +1,8 @@
 """All that server-everything can do, with a person on the other end, in a Telegram chat."""
 
 import json
+import re
+import signal
 
 import pytest
 
@@ -10,8 +12,12 @@ from fakes.model import Reply, call
 @pytest.fixture
 def everything(bot, gantry, model, mcp, rig):
     """everything(settings): the daemon with the server in its manifest; keys go there."""
-    def start(keys=None, **settings):
-        mcp.command("everything", rig.node, [rig.server("everything")], tee=True, timeout=60, **(keys or {}))
+    def start(keys=None, bent=None, **settings):
+        """bent: a sed(1) script that what the server says goes through."""
+        command = [rig.node, rig.server("everything")]
+        if bent:
+            command = ["/bin/sh", "-c", '"$1" "$2" | sed -u "$3"', "sh", *command, bent]
+        mcp.command("everything", command[0], command[1:], tee=True, timeout=60, **(keys or {}))
         # The trace of tools is shown, as a person has it who did not switch it off.
         return bot.run(**{"TOOL_TRACE": "compact", "STREAM_REPLIES": "true", **settings})
     return start
@@ -100,12 +106,41 @@ def test_sampling_is_not_offered_unless_the_manifest_grants_it(bot, model, mcp, 
     assert "sampling" not in mcp.received("initialize", "everything")[0]["params"]["capabilities"]
 
 
-def test_the_logging_level_of_the_manifest_is_told_to_the_server(bot, gantry, model, mcp, everything):
-    everything({"log_level": "error"})
+def test_the_logging_level_is_that_of_the_manifest_also_when_it_changes(bot, gantry, model, mcp, everything):
+    d = everything({"log_level": "error"})
+
+    def levels():
+        return [m["params"]["level"] for m in mcp.received("logging/setLevel", "everything")]
     scripted(model, "everything__toggle-simulated-logging")
     bot.say("log")
     bot.wait_text("^over$")
-    assert [m["params"]["level"] for m in mcp.received("logging/setLevel", "everything")] == ["error"]
+    assert levels() == ["error"]
+    mcp.servers[0]["log_level"] = "debug"
+    mcp.write()
+    d.popen.send_signal(signal.SIGHUP)
+    mcp.wait(lambda: levels() == ["error", "debug"], "the new level", 60)
+    scripted(model, "everything__toggle-simulated-logging", "over again")
+    bot.say("log more")
+    bot.wait_text("^over again$")
+    # At this level whatever it picks is sent.
+    mcp.wait(lambda: mcp.received("logging/setLevel", "everything") and re.search(
+        r"notifications/message", mcp.logs["everything"].read_text()), "a message of the server's log", 60)
+
+
+def test_prompts_are_commands_with_their_arguments(bot, model, everything):
+    everything()
+    model.answer(lambda r: Reply("answered: " + r.user.replace("\n", " ")))
+    bot.say("/prompts")
+    listed = bot.wait_text("/everything:args-prompt").text
+    assert "city" in listed and "/everything:simple-prompt" in listed
+    bot.say("/everything:simple-prompt")
+    bot.wait_text("answered: .*This is a simple prompt without arguments")
+    bot.say("/everything:args-prompt city=Paris state=Texas")
+    bot.wait_text(r"answered: .*What's weather in Paris, Texas\?")
+    bot.say("/everything:args-prompt")
+    bot.wait_text("Missing: city")
+    bot.say("/everything:resource-prompt resourceType=Text resourceId=3")
+    bot.wait_text("answered: .*This prompt includes the Text resource with id: 3.*Resource 3")
 
 
 def test_progress_is_seen_in_the_chat(bot, model, everything):
@@ -153,3 +188,36 @@ def test_structured_output_is_checked_and_the_workspace_is_its_root(bot, gantry,
     bot.say("where?")
     bot.wait_text("^rooted$")
     assert str(gantry.data / "workspace") in result(model)
+
+
+def test_structured_output_that_is_not_what_was_promised_is_told(bot, model, everything):
+    d = everything(bent=r's/"temperature":\([0-9]*\)/"temperature":"\1"/')
+    scripted(model, "everything__get-structured-content", "doubtful", location="Chicago")
+    bot.say("weather?")
+    bot.wait_text("^doubtful$")
+    assert "[the result is not what the tool's output schema promises: " \
+        "structuredContent.temperature: must be a number, not a string]" in result(model)
+    assert d.err.text.count("mcp.mismatch") == 1
+
+
+def test_a_research_that_is_a_task_asks_the_person_in_the_midst_of_it(bot, model, everything):
+    everything()
+    scripted(model, "everything__simulate-research-query", topic="python", ambiguous=True)
+    bot.say("look into it")
+    asked = bot.wait_text("The tool server everything asks", seconds=60)
+    assert "could have multiple interpretations" in asked.text
+    bot.press(asked, asked.buttons[0][0])
+    bot.wait_text("^over$", seconds=60)
+    assert "Research Report" in result(model)
+
+
+def test_a_link_in_a_result_is_followed_by_the_model(bot, model, everything):
+    everything(GANTRY_MCP_RESOURCES="true")
+    scripted(model, "everything__get-resource-links", "linked", count=2)
+    bot.say("which?")
+    bot.wait_text("^linked$")
+    uri = re.search(r"demo://resource/dynamic/text/\d+", result(model))[0]
+    scripted(model, "mcp_read_resource", "followed", uri=uri)
+    bot.say("and what is in it?")
+    bot.wait_text("^followed$")
+    assert "Resource " + uri.rsplit("/", 1)[1] in result(model)

@@ -33,10 +33,15 @@ def results_of(request):
     return [m["content"] for m in request.messages[last:] if m["role"] == "tool"]
 
 
-def meet(gantry, model, mcp, how, value="", tools=("evil__echo",), seconds=60, settings=None, until=None, **keys):
-    """A turn that calls tools of a hostile server, then one of a good one, and a second turn with
-    the good one.  The first turn's results, and the log of the daemon that has ended well."""
+def meet(gantry, model, mcp, how, value="", tools=("evil__echo",), seconds=60, settings=None, until=(), **keys):
+    """meet_at() with a server of fakes/mcp_hostile.py."""
     hostile(mcp, how, value, **keys)
+    return meet_at(gantry, model, mcp, tools, seconds, settings, until)
+
+
+def meet_at(gantry, model, mcp, tools, seconds=60, settings=None, until=()):
+    """A turn that calls tools of hostile servers, then one of a good one, and a second turn with
+    the good one.  The first turn's results, and the log of the daemon that has ended well."""
     mcp.add("good", tools=["echo"])
     seen = []
     rounds = [[call(t, text="hello %d" % i)] for i, t in enumerate(tools)] + [[call("good__echo", text="fine")]]
@@ -55,10 +60,10 @@ def meet(gantry, model, mcp, how, value="", tools=("evil__echo",), seconds=60, s
     d.send("again")
     d.out.wait("turn over", seconds)
     assert seen == ["still fine"]
-    if until:
-        d.err.wait(until, seconds, from_start=True)
+    for pattern in [until] if isinstance(until, str) else until:
+        d.err.wait(pattern, seconds, from_start=True)
     d.send("/status")
-    d.out.wait("evil")      # what was shown before is behind the mark
+    d.out.wait("server %s" % mcp.servers[0]["name"])    # what was shown before is behind the mark
     if SLOW == 1:
         assert peak_kib(d) < MEMORY_KIB
     d.finish(60)
