@@ -71,14 +71,23 @@ static int find(struct agent *ag, str server, struct mcp_auth **out, struct err 
 	struct mcp_manifest m;
 	int rc = servers(ag, &a, &m, e);
 
-	for (size_t i = 0; i < m.n && rc == OK; i++)
-		if (str_eq(m.servers[i].name, server))
-			return behind_url(ag, &m.servers[i])
-				       ? make(ag, &m.servers[i], out, e)
-				       : err_set(e, E_INVAL,
-						 "server %.*s is run by a command: it signs in "
-						 "by itself, with what its env and args say",
-						 STRF(server));
+	for (size_t i = 0; i < m.n && rc == OK; i++) {
+		const struct mcp_server_cfg *s = &m.servers[i];
+
+		if (!str_eq(s->name, server))
+			continue;
+		if (behind_url(ag, s))
+			return make(ag, s, out, e);
+		if (s->auth_command.n || s->auth_args.n)
+			return err_set(e, E_INVAL,
+				       "server %.*s is signed in to at a terminal: gantry auth "
+				       "%.*s",
+				       STRF(server), STRF(server));
+		return err_set(e, E_INVAL,
+			       "server %.*s is run by a command: it signs in by itself, with "
+			       "what its env and args say",
+			       STRF(server));
+	}
 	if (rc < 0)
 		return rc;
 	return is_plain(server)

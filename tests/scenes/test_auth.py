@@ -547,6 +547,13 @@ def test_the_exit_code_of_such_a_command_is_told(gantry, login):
         assert "for servers behind a URL" in gantry.run("auth", "near", option, code=1).err
 
 
+def test_a_chat_says_where_such_a_command_is_run(gantry, login):
+    login(auth_args=["login"])
+    assert "signed in to at a terminal: gantry auth near" in gantry.talk("/auth near").out
+    login()
+    assert "it signs in by itself" in gantry.talk("/auth near").out
+
+
 def test_such_a_command_has_the_terminal_and_leaves_it_as_it_was(gantry, login):
     login(auth_command=login(), auth_args=["ask"])
     t = gantry.terminal("auth", "near")

@@ -142,6 +142,30 @@ def test_a_question_in_the_midst_of_a_call_reaches_its_caller(gantry, far, trick
         assert list(server.replies.values())[0]["result"]["action"] == "accept"
 
 
+@pytest.mark.parametrize("tricks", [["task", "session"], ["task", "ask-get", "session"]], ids="+".join)
+def test_a_task_asks_where_its_result_is_asked_for(gantry, far, tricks):
+    server = far(*tricks)
+    assert '"colour": "x"' in probe(gantry, server).replace('":"', '": "')
+    assert server.of("tools/call")[0].body["params"]["task"] == {}
+    assert len(server.of("tasks/result")) == 1 and server.of("tasks/get")
+
+
+def test_the_end_of_a_link_is_heard_on_the_servers_own_stream(gantry, model, far):
+    server = far("link", "session")
+    model.reply(calls=[call("far__echo", text="hi")])
+    model.reply("finished")
+    t = gantry.terminal()
+    t.out.wait("> ")
+    t.keys("go\r")
+    t.out.wait("say that you did", 60)
+    server.opened.set()
+    server.push({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}})
+    t.out.wait("finished", 60)
+    assert model.last.results == ["hi"] and len(server.of("tools/call")) == 2
+    t.keys("\x04")
+    t.wait()
+
+
 def test_a_server_that_is_busy_is_asked_again_when_it_said(gantry, far):
     server = far("busy=1")
     began = time.monotonic()

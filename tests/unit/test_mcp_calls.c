@@ -710,7 +710,7 @@ static void *linger(void *arg)
 				       .arg = r };
 
 	g->l = (struct mcp_linger){ .call = &call, .task = S("t"), .token = 5 };
-	r->rc = mcp_calls_linger(r->calls, &g->l, TEST_MS, &r->cancel, &r->e);
+	r->rc = mcp_calls_linger(r->calls, &g->l, 10 * TEST_MS, &r->cancel, &r->e);
 	return NULL;
 }
 
@@ -721,6 +721,7 @@ static void between_two_looks_at_a_task_is_heard_what_is_said_of_it(void **state
 	for (int way = 0; way < WAYS; way++) {
 		SCOPED(rig_done) struct rig r;
 		struct lingering g = { .r = &r };
+		int64_t began = clock_mono_ms();
 		struct mcp_event ev = { .kind = MCP_EVENT_PROGRESS,
 					.id = 5,
 					.done = 3,
@@ -733,7 +734,8 @@ static void between_two_looks_at_a_task_is_heard_what_is_said_of_it(void **state
 		/* It hears nothing before it is there. */
 		do
 			mcp_calls_progress(r.calls, &ev);
-		while (wait_fd(r.asked.fd, POLLIN, clock_mono_ms() + 20, NULL, NULL) < 0);
+		while (wait_fd(r.asked.fd, POLLIN, clock_mono_ms() + 20, NULL, NULL) < 0 &&
+		       clock_mono_ms() - began < TEST_MS);
 		bell_hear(&r.asked);
 		assert_string_equal(g.told, "3 half");
 		assert_true(ask(&r, "\"q\"", &why));
@@ -754,6 +756,7 @@ static void between_two_looks_at_a_task_is_heard_what_is_said_of_it(void **state
 		thread_join(&r.thread);
 		assert_int_equal(r.rc, way == TOLD ? OK : way == DIED ? E_IO : E_CANCELED);
 		assert_true(g.l.moved && g.l.asked == 1);
+		assert_true(clock_mono_ms() - began < 9 * TEST_MS);
 		/* It never was a request, so none is cancelled. */
 		assert_null(mcp_calls_next(r.calls));
 		assert_true(mcp_calls_idle(r.calls));

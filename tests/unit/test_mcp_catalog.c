@@ -66,6 +66,22 @@ static void a_listing_survives_being_kept_as_text(void **state)
 	assert_true(again.tools[0].read_only && !again.tools[1].destructive);
 }
 
+static void only_a_tool_that_has_to_be_a_task_is_to_be_called_as_one(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	SCOPED(mcp_listing_done) struct mcp_listing l;
+	SCOPED(mcp_listing_done) struct mcp_listing again;
+
+	read_list(&l,
+		  "{\"tools\":[{\"name\":\"r\",\"execution\":{\"taskSupport\":\"required\"}},"
+		  "{\"name\":\"o\",\"execution\":{\"taskSupport\":\"optional\"}},"
+		  "{\"name\":\"f\",\"execution\":{\"taskSupport\":\"forbidden\"}},{\"name\":"
+		  "\"n\"}]}");
+	read_list(&again, mcp_listing_text(&l, &a).p);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(l.tools[i].as_task + again.tools[i].as_task, i ? 0 : 2);
+}
+
 static void a_print_changes_with_all_that_is_said_of_a_tool_and_with_nothing_else(void **state)
 {
 	static const char *const rows[] = {
@@ -154,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_left_out_gets_its_default),
 		cmocka_unit_test(a_listing_survives_being_kept_as_text),
+		cmocka_unit_test(only_a_tool_that_has_to_be_a_task_is_to_be_called_as_one),
 		cmocka_unit_test(
 			a_print_changes_with_all_that_is_said_of_a_tool_and_with_nothing_else),
 		cmocka_unit_test(

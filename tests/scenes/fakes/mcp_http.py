@@ -24,6 +24,9 @@ Tricks, each for itself or together:
                      what a call is answered with
     init-TRICK       one of those for the handshake
     ask, ask-get     the tool asks the person first, on its own stream or on the server's
+    task             the tool is a task of 2025-11-25, and asks where its result is asked for; with get, on the
+                     server's own stream
+    link             the tool wants a link to be opened first (-32042) until far.opened is set
     list-changed     after initialized a notice on the server's stream; the tool "late" is there then
     progress         progress before each answer
     stay             a call's stream stays open behind its answer
@@ -55,6 +58,7 @@ class Far:
     def __init__(self, *tricks):
         self.do = dict((t.split("=", 1) + [None])[:2] for t in tricks)
         self.board, self.gate, self.requests = Board(), Gate(), []
+        self.opened = threading.Event()
         self.sessions, self.begun, self.calls, self.tools = set(), 0, [], [TOOL]
         self.streams, self.replies, self.once, self.closing = [], {}, set(), threading.Event()
         self.pending, self.guard = {}, None    # guard(turn): did it answer the request itself?
@@ -273,6 +277,10 @@ class Turn:
             self.initialize(msg)
         elif msg["method"] == "tools/call":
             self.call(msg)
+        elif msg["method"] == "tasks/get":
+            self.answer(msg, dict(self.far.task, status="input_required"))
+        elif msg["method"] == "tasks/result":
+            self.ask(msg)
         else:
             self.answer(msg, self.result(msg))
 
@@ -292,11 +300,14 @@ class Turn:
 
     def result(self, msg):
         if msg["method"] == "initialize":
-            return {"protocolVersion": "2025-06-18" if "legacy" not in self.do else "2024-11-05",
-                    "capabilities": {"tools": {"listChanged": True}},
+            return {"protocolVersion": "2024-11-05" if "legacy" in self.do else
+                    "2025-11-25" if "task" in self.do else "2025-06-18",
+                    "capabilities": {"tools": {"listChanged": True},
+                                     **({"tasks": {"requests": {"tools": {"call": {}}}}} if "task" in self.do else {})},
                     "serverInfo": {"name": "far", "version": "1"}}
         if msg["method"] == "tools/list":
-            return {"tools": self.far.tools}
+            return {"tools": [dict(t, execution={"taskSupport": "required"}) if "task" in self.do else t
+                              for t in self.far.tools]}
         if msg["method"] == "tools/call":
             return {"content": [{"type": "text", "text": msg["params"]["arguments"].get("text", "")}]}
         if msg["method"] == "ping":
@@ -335,6 +346,14 @@ class Turn:
             self.begin_stream()
             self.chunk(b"id: e-%d\nretry: 200\ndata:\n\n" % msg["id"])
             return self.end_stream()
+        if "task" in self.do and "task" in msg["params"]:
+            far.task = {"taskId": "t1", "status": "working", "ttl": None, "pollInterval": 20,
+                        "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"}
+            return self.answer(msg, {"task": far.task})
+        if "link" in self.do and not far.opened.is_set():
+            return self.json({"jsonrpc": "2.0", "id": msg["id"], "error": {
+                "code": -32042, "message": "not yet", "data": {"elicitations": [
+                    {"mode": "url", "elicitationId": "e1", "message": "Connect", "url": "https://a.example/"}]}}})
         if "ask" in self.do or "ask-get" in self.do:
             return self.ask(msg)
         if "progress" in self.do or "stay" in self.do:
