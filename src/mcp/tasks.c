@@ -20,7 +20,7 @@
 #define POLL_MIN_MS 50
 #define POLL_MAX_MS 30000
 #define GET_MS 30000
-#define CANCEL_MS 200
+#define CANCEL_MS 40 /* whoever cancels a call waits no longer than that for its end */
 #define QUESTIONS_MAX 32
 #define MISSED_MAX 4 /* times in a row that the server could not be asked */
 #define PARAMS_MAX ((size_t)16 << 20)
@@ -68,7 +68,8 @@ static int ask(const struct wait *w, const char *method, str answers, int64_t ms
 	return w->link->request(w->link->arg, &request, &limit, a, out, c, e);
 }
 
-/* Nobody waits for it any more.  Whether the server hears that is not waited for for long. */
+/* Nobody waits for it any more.  Whether the server hears that is not waited for for long: the end
+ * of a cancelled call is promised within 50 ms. */
 static void give_up(const struct wait *w)
 {
 	SCOPED(arena_free) struct arena a = { 0 };

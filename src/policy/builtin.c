@@ -76,8 +76,7 @@ static bool only_reads(str name)
 static size_t git_verb(const struct line_cmd *c)
 {
 	static const char *const takes[] = { "-c",          "-C",          "--git-dir",
-					     "--work-tree", "--namespace", "--exec-path",
-					     "--config-env" };
+					     "--work-tree", "--namespace", "--config-env" };
 
 	for (size_t i = 1; i < c->n; i++) {
 		str t = c->words[i].text;

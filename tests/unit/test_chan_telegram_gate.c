@@ -62,6 +62,7 @@ static struct telegram_cfg config(enum mode mode, struct telegram_group_cfg *g)
 #define GROUP "\"chat\":{\"id\":-1001,\"type\":\"supergroup\",\"title\":\"G\"}"
 #define OLD "\"chat\":{\"id\":-1001,\"type\":\"group\",\"title\":\"G\"}"
 #define WAVE "\xf0\x9f\x91\x8b"
+#define FIRST_LONG "\xf0\x90\x80\x80" /* U+10000 */
 #define AT(type, offset, length)                                                               \
 	"{\"type\":\"" type "\",\"offset\":" #offset ",\"length\":" #length "}"
 #define SAYS(text) "\"text\":\"" text "\""
@@ -138,6 +139,8 @@ static const struct {
 	  GATE_PASS, "\xc3\xa9 @mybot" },
 	{ FILE_MODE, FROM "," GROUP "," MARKED("\xc3\xa9 @mybot", AT("mention", 3, 6)),
 	  GATE_NOT_MENTIONED, NULL },
+	{ FILE_MODE, FROM "," GROUP "," MARKED(FIRST_LONG " @mybot", AT("mention", 3, 6)),
+	  GATE_PASS, FIRST_LONG " @mybot" },
 	{ FILE_MODE, FROM "," GROUP "," MARKED("hi", AT("mention", 0, 100)), GATE_NOT_MENTIONED,
 	  NULL },
 	{ FILE_MODE, FROM "," GROUP "," MARKED("hi @mybot", AT("mention", 3, 100)), GATE_PASS,
@@ -190,6 +193,7 @@ static const struct {
 	  GATE_OTHER_BOT, NULL },
 	{ ENV_MODE, FROM "," GROUP "," SAYS("/new@other_bot please"), GATE_OTHER_BOT, NULL },
 	{ FILE_MODE, FROM "," DM "," SAYS("/new@other_bot"), GATE_OTHER_BOT, NULL },
+	{ FILE_MODE, FROM "," DM "," SAYS("/new@AZ_az09_bot"), GATE_OTHER_BOT, NULL },
 	{ FILE_MODE, FROM "," DM "," SAYS("/home/me@host is full"), GATE_PASS,
 	  "/home/me@host is full" },
 	{ FILE_MODE, FROM "," DM "," SAYS("/NEW@MYBOT"), GATE_PASS, "/NEW@MYBOT" },

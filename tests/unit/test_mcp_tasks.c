@@ -46,7 +46,6 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 	struct json *v;
 	const char *text = "{\"resultType\":\"complete\"}";
 
-	(void)limit;
 	(void)c;
 	if (str_is(str_of(rq->method), "tasks/get")) {
 		assert_true(str_is(rq->params, "{\"taskId\":\"t1\"}"));
@@ -67,6 +66,9 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 		if (!text)
 			return err_set(e, E_PROTO, "server \"srv\": it broke");
 	} else {
+		/* Its caller may have left, and is promised to be let go within 50 ms. */
+		if (str_is(str_of(rq->method), "tasks/cancel"))
+			assert_true(limit->max_ms <= 50 && limit->call_ms <= 50);
 		buf_fmt(&r->asked, "%s %.*s\n", rq->method, STRF(rq->params));
 	}
 	assert_int_equal(json_read(&v, a, str_of(text), NULL), OK);

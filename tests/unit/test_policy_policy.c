@@ -218,6 +218,10 @@ static const struct row {
 	{ NULL, "^find\\b", "find . -exec evil {} +", VERDICT_ASK, NULL },
 	{ NULL, "^find\\b\t^wc\\b", "find . -exec wc -l {} +", VERDICT_ALLOW, NULL },
 	{ NULL, "^echo\\b\t^ls\\b\t^curl\\b\t^python3\\b", "ls | xargs rm", VERDICT_ASK, NULL },
+	/* A rule speaks for what is run only when it names it, as a word. */
+	{ NULL, "^xargs ls$", "xargs ls", VERDICT_ALLOW, NULL },
+	{ NULL, "^xargs .* ls_all$", "xargs ls ls_all", VERDICT_ASK, NULL },
+	{ NULL, "^xargs .* all-ls$", "xargs ls all-ls", VERDICT_ASK, NULL },
 	{ "\\brm\\b", "^echo\t^ls\t^curl", "echo hi && rm -r x", VERDICT_DENY, NULL },
 	{ "\\brm\\b", "^echo\t^ls\t^curl", "ls `rm -r x`", VERDICT_DENY, NULL },
 	{ "^rm\\b", "^echo\t^ls\t^curl", "ls | xargs rm", VERDICT_DENY, NULL },

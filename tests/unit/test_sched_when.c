@@ -112,6 +112,8 @@ static const struct {
 	{ "in a while", "", "UTC", NULL, "no duration", NULL },
 	{ "in 99999999999999999999h", "", "UTC", NULL, "no duration", NULL },
 	{ "in 5", "", "UTC", NULL, "no duration", NULL },
+	{ "in 1.2345678901h", "", "UTC", NULL, "no duration", NULL },
+	{ "in .h", "", "UTC", NULL, "no duration", NULL },
 	{ "today 11:00", "", "UTC", NULL,
 	  "is over: that was today at 11:00 UTC (60 minutes ago)", NULL },
 	{ "2020-01-01T00:00:00Z", "", "UTC", NULL, "is over", NULL },

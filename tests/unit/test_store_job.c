@@ -93,6 +93,26 @@ static void a_due_job_becomes_one_row_and_moves_on_in_one_commit(void **state)
 	assert_int_equal(world_i64(w, "SELECT count(*) FROM inbox"), 1);
 }
 
+static void of_each_chat_the_job_that_is_due_the_longest_is_first(void **state)
+{
+	struct world *w = *state;
+	struct job other = chat_job("cron", "* * * * *", 1500);
+	int64_t late = add(w, chat_job("cron", "* * * * *", 2000)),
+		early = add(w, chat_job("cron", "* * * * *", 1000)), elsewhere;
+	struct job *due;
+	size_t n;
+
+	other.address = S("2");
+	elsewhere = add(w, other);
+	ok(w, store_job_due(w->s,
+			    &(struct job_due){ .until_ms = 5000, .limit = 10, .firsts = true },
+			    &w->a, &due, &n, &w->e));
+	assert_int_equal(n, 2);
+	assert_int_equal(due[0].id, early);
+	assert_int_equal(due[1].id, elsewhere);
+	assert_true(late != early);
+}
+
 static void a_run_ends_with_its_turn(void **state)
 {
 	static const struct {
@@ -461,6 +481,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_due_job_becomes_one_row_and_moves_on_in_one_commit),
+		TEST(of_each_chat_the_job_that_is_due_the_longest_is_first),
 		TEST(a_run_ends_with_its_turn),
 		TEST(a_run_whose_row_is_dropped_or_removed_is_interrupted),
 		TEST(what_is_skipped_is_recorded_with_its_reason),

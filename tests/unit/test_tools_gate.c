@@ -487,6 +487,166 @@ static void a_long_result_is_cut_unless_the_tool_bounds_it(void **state)
 	assert_int_equal(call.result.n, 5000);
 }
 
+static void without_a_limit_a_result_stays_whole(void **state)
+{
+	static const struct limits_cfg none = { 0 };
+	struct bench b = { 0 };
+	struct tools_opt opt = { .limits = &none, .mcp = &b.source };
+
+	b.source = (struct tool_source){ .name = "fake", .list = fake_list, .call = fake_call };
+	assert_int_equal(tools_open(&b.tools, &opt, NULL), OK);
+	tools_snapshot(b.tools, &b.a, &b.set);
+	char *p = arena_alloc(&b.a, 1, 5000);
+	memset(p, 'x', 5000);
+	b.fake.result.text = (str){ p, 5000 };
+	struct call call = through(&b, S("z__plain"), S("{}"));
+	assert_false(call.truncated);
+	assert_int_equal(call.result.n, 5000);
+	bench_drop(&b);
+}
+
+static void an_exit_status_is_kept(void **state)
+{
+	SCOPED(bench_drop) struct bench b;
+
+	bench_up(&b, NULL, NULL, 0);
+	b.fake.result =
+		(struct tool_result){ .text = S("x"), .has_exit = true, .exit_code = 7 };
+	struct call call = through(&b, S("z__plain"), S("{}"));
+	assert_true(call.has_exit);
+	assert_int_equal(call.exit_code, 7);
+}
+
+static int never(void *arg, struct tx *tx, struct tool_result *out, struct err *e)
+{
+	fail_msg("the effect of a call that failed");
+	return OK;
+}
+
+static void a_call_that_failed_has_no_effect(void **state)
+{
+	SCOPED(bench_drop) struct bench b;
+
+	bench_up(&b, NULL, NULL, 0);
+	b.fake = (struct fake){ .rc = E_IO, .result.effect = never };
+	struct call call = through(&b, S("z__plain"), S("{}"));
+	assert_int_equal(call.state, CALL_FAILED);
+	assert_true(str_has(call.result, S("no reason")));
+}
+
+static void an_effect_without_a_database_is_refused(void **state)
+{
+	SCOPED(bench_drop) struct bench b;
+
+	bench_up(&b, NULL, NULL, 0);
+	b.fake = (struct fake){ .result = { .text = S("done"), .effect = never } };
+	struct call call = through(&b, S("z__plain"), S("{}"));
+	assert_int_equal(call.state, CALL_FAILED);
+	assert_true(
+		str_eq(call.result, S("error: there is no database here; it had no effect")));
+}
+
+static void a_call_that_comes_back_for_input_is_planned_again(void **state)
+{
+	static const struct tool_ask one = { 0 };
+	SCOPED(bench_drop) struct bench b;
+	struct call call = asked(S("z__plain"), S("{}"));
+	struct tool_result r;
+
+	bench_up(&b, NULL, NULL, 0);
+	b.source.arg = &b.fake;
+	b.fake.result = (struct tool_result){ .asks = &one, .asks_n = 1 };
+	const struct tool_spec *spec = tools_admit(b.tools, &b.set, &call, &b.a);
+	assert_int_equal(call.state, CALL_RUNNING);
+	assert_int_equal(tools_run_journaled(b.tools, spec, &call, NULL, &b.a, &r, NULL, NULL),
+			 OK);
+	assert_int_equal(call.state, CALL_PLANNED);
+	assert_int_equal(call.result.n, 0);
+}
+
+static void what_was_decided_before_is_forgotten(void **state)
+{
+	SCOPED(bench_drop) struct bench b;
+	struct call call = asked(S("no_such_tool"), S("{}"));
+
+	bench_up(&b, &policy, NULL, 0);
+	call.rule = S("an older rule");
+	assert_null(tools_admit(b.tools, &b.set, &call, &b.a));
+	assert_int_equal(call.rule.n, 0);
+}
+
+static void what_a_server_asks_of_the_model_passes_the_policy(void **state)
+{
+	static const struct policy_rule some[] = {
+		{ .tool = S("a__sampling"), .verdict = VERDICT_DENY },
+		{ .tool = S("z__sampling"), .verdict = VERDICT_ASK },
+	};
+	static const struct policy_cfg cfg = { some, 2 };
+	static const struct {
+		str name;
+		bool ask;
+		enum call_state state;
+		str decision, rule;
+	} rows[] = {
+		{ S("a__sampling"), false, CALL_DENIED, S("deny"), S("a__sampling") },
+		{ S("a__sampling"), true, CALL_DENIED, S("deny"), S("a__sampling") },
+		{ S("z__sampling"), false, CALL_PLANNED, S("ask"), S("z__sampling") },
+		{ S("m__sampling"), true, CALL_PLANNED, S("ask"), S("") },
+		{ S("m__sampling"), false, CALL_RUNNING, S("allow"), S("") },
+	};
+	SCOPED(bench_drop) struct bench b;
+
+	bench_up(&b, &cfg, NULL, 0);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct call call = { .name = rows[i].name, .args = S("{}") };
+		tools_admit_sampling(b.tools, rows[i].ask, &call, &b.a);
+		if (call.state != rows[i].state || !str_eq(call.decision, rows[i].decision) ||
+		    !str_eq(call.rule, rows[i].rule) || !str_eq(call.decider, S("policy")))
+			fail_msg("row %zu: %d %.*s by \"%.*s\"", i, call.state,
+				 STRF(call.decision), STRF(call.rule));
+	}
+}
+
+/* Every shell whose language is read, and one that is not. */
+static void a_rule_allows_nothing_where_the_shell_is_not_understood(void **state)
+{
+	static const struct {
+		str shell;
+		bool known;
+	} rows[] = {
+		{ S("sh"), true },
+		{ S("/bin/bash"), true },
+		{ S("/bin/dash"), true },
+		{ S("ash"), true },
+		{ S("/bin/ksh"), true },
+		{ S("mksh"), true },
+		{ S("/usr/bin/zsh"), true },
+		{ S("busybox"), true },
+		{ S(""), true },
+		{ S("/usr/bin/fish"), false },
+		{ S("csh"), false },
+		{ S("nu"), false },
+	};
+	static const str all[] = { { ".", 1 } };
+	const struct policy_cfg cfg = { .allow = { all, 1 } };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct exec_cfg exec = { .shell = { &rows[i].shell, rows[i].shell.n > 0 } };
+		struct bench b = { 0 };
+		struct tools_opt opt = {
+			.policy = &cfg, .limits = &limits, .exec = &exec, .mcp = &b.source
+		};
+		b.source = (struct tool_source){ .name = "fake", .list = fake_list };
+		assert_int_equal(tools_open(&b.tools, &opt, NULL), OK);
+		tools_snapshot(b.tools, &b.a, &b.set);
+		struct call call = asked(S("s__shell"), S("{\"command\":\"true\"}"));
+		(void)tools_admit(b.tools, &b.set, &call, &b.a);
+		if (!str_eq(call.decision, rows[i].known ? S("allow") : S("ask")))
+			fail_msg("%.*s: %.*s", STRF(rows[i].shell), STRF(call.decision));
+		bench_drop(&b);
+	}
+}
+
 static void a_cancel_says_whether_it_may_have_happened(void **state)
 {
 	static const struct {
@@ -573,6 +733,14 @@ int main(void)
 		cmocka_unit_test(what_is_too_long_to_review_is_refused_unasked),
 		cmocka_unit_test(every_outcome_has_a_text_for_the_model),
 		cmocka_unit_test(a_long_result_is_cut_unless_the_tool_bounds_it),
+		cmocka_unit_test(without_a_limit_a_result_stays_whole),
+		cmocka_unit_test(an_exit_status_is_kept),
+		cmocka_unit_test(a_call_that_failed_has_no_effect),
+		cmocka_unit_test(an_effect_without_a_database_is_refused),
+		cmocka_unit_test(a_call_that_comes_back_for_input_is_planned_again),
+		cmocka_unit_test(what_was_decided_before_is_forgotten),
+		cmocka_unit_test(what_a_server_asks_of_the_model_passes_the_policy),
+		cmocka_unit_test(a_rule_allows_nothing_where_the_shell_is_not_understood),
 		cmocka_unit_test(a_cancel_says_whether_it_may_have_happened),
 		cmocka_unit_test(a_tool_that_finished_keeps_its_result_although_cancelled),
 		cmocka_unit_test(the_turns_deadline_is_told_apart_from_the_tools),
