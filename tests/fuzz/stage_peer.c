@@ -56,10 +56,17 @@ static void note(int who, int64_t id, const struct mcp_msg *m)
 	int64_t call = json_i64(json_get(m->params, "arguments"), "n", -1);
 
 	must(str_eq(json_str(m->params, "name"), S("echo")) && call >= 0);
-	/* No id is given twice. */
-	for (size_t i = 0; i < p->notes_n && i < PEER_IDS; i++)
-		must(p->notes[i].id != id || p->notes[i].life != p->life);
-	p->notes[p->notes_n++ % PEER_IDS] = (struct peer_note){ id, call, p->life };
+	/* No id is given twice, but where we said that we did nothing with it. */
+	for (size_t i = 0; i < p->notes_n && i < PEER_IDS; i++) {
+		struct peer_note *old = &p->notes[i];
+		if (old->id != id || old->life != p->life)
+			continue;
+		must(old->again && old->call == call);
+		old->again = false;
+		return;
+	}
+	p->notes[p->notes_n++ % PEER_IDS] =
+		(struct peer_note){ .id = id, .call = call, .life = p->life };
 }
 
 /* Every line we are sent is a whole message. */
@@ -338,14 +345,27 @@ static str aside(const struct asked *q)
 	}
 }
 
-/* Something happens to what carries the messages. */
-static void break_link(struct stage_request *r)
+/* It is said that nothing was done with it. */
+static void note_again(int64_t id, int status)
+{
+	struct peer *p = &peers[PEER_WEB];
+
+	for (size_t i = 0; i < p->notes_n && i < PEER_IDS; i++)
+		if (p->notes[i].id == id && status >= 400 && status < 500)
+			p->notes[i].again = true;
+}
+
+/* Something happens to what carries the messages, of request id. */
+static void break_link(struct stage_request *r, int64_t id)
 {
 	static const int statuses[] = { 400, 401, 404, 405, 429, 500, 503, 301 };
+	int status;
 
-	if (r && !r->headed)
-		stage_answer(r, statuses[stage_below(COUNT(statuses))], stage_text(100));
-	else if (r && stage_below(2))
+	if (r && !r->headed) {
+		status = statuses[stage_below(COUNT(statuses))];
+		note_again(id, status);
+		stage_answer(r, status, stage_text(100));
+	} else if (r && stage_below(2))
 		stage_close(r);
 	else if (r)
 		stage_fail(r, E_IO, true);
@@ -378,10 +398,11 @@ void peer_act(void)
 	stage_on_request(on_request, NULL);
 	stage_on_child(on_child, NULL);
 	if (what == 15) {
-		break_link(me.n && q->who == PEER_WEB ? request_of(q->request) : NULL);
+		break_link(me.n && q->who == PEER_WEB ? request_of(q->request) : NULL,
+			   me.n ? q->id : 0);
 	} else if (what == 14 && (r = a_stream())) {
 		if (stage_below(3) == 0)
-			break_link(r);
+			break_link(r, 0);
 		else
 			say_web(r, me.n ? aside(q) : S("{}"), false);
 	} else if (!me.n) {

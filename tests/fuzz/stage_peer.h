@@ -19,6 +19,7 @@ enum { PEER_PIPE, PEER_WEB, PEERS };
 struct peer_note {
 	int64_t id, call; /* of a request, and the number its caller gave it */
 	int life;
+	bool again; /* it may be made once more */
 };
 
 struct peer {
