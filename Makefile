@@ -317,8 +317,8 @@ model: deps-model ## every order of the journal's steps, with deaths in between,
 	@scripts/model
 
 mutants_args = $(if $(AREA),--area $(AREA)) $(if $(COUNT),--count $(COUNT)) $(if $(FROM),--from $(FROM)) \
-	$(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
-mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: which do tests see? (AREA= COUNT= FROM= ONLY= SEED=)
+	$(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED)) $(if $(filter 0,$(SCENES)),--no-scenes)
+mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: which do tests see? (AREA= COUNT= FROM= ONLY= SEED= SCENES=0)
 	@$(MAKE) --no-print-directory $$(scripts/mutants --units $(mutants_args))
 	@scripts/mutants $(mutants_args)
 
