@@ -494,7 +494,10 @@ static void an_address_that_moves(void **state)
 
 static int fire(struct scene *s, struct tx *tx)
 {
-	const struct plan plan = { .run_at_ms = 1000, .next_at_ms = 61000 };
+	const struct plan plan = { .run_at_ms = 1000,
+				   .next_at_ms = 61000,
+				   .skips = { { 100, 200, 2, "down" } },
+				   .skips_n = 1 };
 	const struct job_fire how = { .text = S("now"), .meta = S("{}") };
 	struct job_fired fired;
 
@@ -510,6 +513,11 @@ static int settle(struct scene *s, struct tx *tx)
 	bool first;
 
 	return store_job_settle(tx, &s->job, &s->run, &how, &first, &s->w->e);
+}
+
+static int sweep(struct scene *s, struct tx *tx)
+{
+	return store_job_sweep(tx, clock_now_ms() + HOUR, &s->w->e);
 }
 
 static int cancel_job(struct scene *s, struct tx *tx)
@@ -532,6 +540,7 @@ static void a_job_that_is_due_and_its_end(void **state)
 	world_sql(s.w, "UPDATE job_runs SET state = 'error'");
 	check(&s, settle);
 	check(&s, cancel_job);
+	check(&s, sweep);
 }
 
 static int break_job(struct scene *s, struct tx *tx)

@@ -279,6 +279,7 @@ static void jobs_belong_to_their_chat_and_are_counted(void **state)
 	assert_int_equal(v[0].id, id);
 	ok(w, store_job_list(w->s, S(""), S(""), false, &w->a, &v, &n, &w->e));
 	assert_int_equal(n, 2);
+	assert_true(v[0].id > v[1].id);
 	struct tx tx = world_begin(w);
 	assert_int_equal(store_job_cancel(&tx, id, S("test"), S("2"), &w->e), E_NOENT);
 	assert_int_equal(store_job_add(&tx, &other, 2, &more, &w->e), E_LIMIT);
@@ -435,6 +436,31 @@ static void old_runs_are_forgotten_and_waiting_jobs_are_moved(void **state)
 	assert_int_equal(n, 0);
 }
 
+static void a_run_that_is_young_or_not_settled_is_kept(void **state)
+{
+	struct world *w = *state;
+	int64_t id = add(w, chat_job("cron", "* * * * *", 1000));
+	struct job j = get(w, id);
+
+	/* Settled and young. */
+	assert_true(fire(w, &j, 1000, 2000));
+	struct turn t = world_claim(w);
+	world_finish(w, &t);
+	settle(w, id, &(struct job_settle){ .over = false }, true);
+	struct tx tx = world_begin(w);
+	ok(w, store_job_sweep(&tx, 1000, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs"), 1);
+	/* Old enough, and over, but not settled; and one that runs. */
+	world_sql(w, "UPDATE job_runs SET settled = 0");
+	j = get(w, id);
+	assert_true(fire(w, &j, 2000, 3000));
+	tx = world_begin(w);
+	ok(w, store_job_sweep(&tx, clock_now_ms() + 1000, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs"), 2);
+}
+
 static void a_job_that_is_over_goes_with_its_last_run(void **state)
 {
 	struct world *w = *state;
@@ -492,6 +518,7 @@ int main(void)
 		TEST(a_run_by_hand_is_known_by_its_row_and_never_a_second_one),
 		TEST(a_single_run_has_a_session_that_goes_once_its_answer_is_out),
 		TEST(old_runs_are_forgotten_and_waiting_jobs_are_moved),
+		TEST(a_run_that_is_young_or_not_settled_is_kept),
 		TEST(a_job_that_is_over_goes_with_its_last_run),
 		TEST(jobs_move_with_their_chat),
 	};
