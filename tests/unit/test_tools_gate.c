@@ -581,7 +581,7 @@ static void what_a_server_asks_of_the_model_passes_the_policy(void **state)
 		{ .tool = S("a__sampling"), .verdict = VERDICT_DENY },
 		{ .tool = S("z__sampling"), .verdict = VERDICT_ASK },
 	};
-	static const struct policy_cfg cfg = { some, 2 };
+	static const struct policy_cfg cfg = { .rules = some, .n = 2 };
 	static const struct {
 		str name;
 		bool ask;
