@@ -118,13 +118,26 @@ def stopped(db):
             "and o.kind = 'reply' and o.text like 'answer %' and o.state = 'done'")]
 
 
-def judge(w, places):
-    """All of it."""
+def opened(w):
     con = sqlite3.connect("file:%s?mode=ro" % w.g.db_path, uri=True)
     con.row_factory = sqlite3.Row
+    return con
+
+
+def of_database(w):
+    """All of it that is no chat's."""
+    con = opened(w)
     done = (w.work / "done").read_text().split() if (w.work / "done").exists() else []
     try:
-        return (whole(con) + nothing_lost(con, w.said) + nothing_twice(con, w.mcp.ledger_lines(), done) + approved(con) +
-                delivered(con, w.bot, places, w.deaths) + stopped(con))
+        return whole(con) + nothing_lost(con, w.said) + nothing_twice(con, w.mcp.ledger_lines(), done) + approved(con) + stopped(con)
+    finally:
+        con.close()
+
+
+def judge(w, places):
+    """All of it."""
+    con = opened(w)
+    try:
+        return of_database(w) + delivered(con, w.bot, places, w.deaths)
     finally:
         con.close()

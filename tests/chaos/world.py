@@ -290,14 +290,30 @@ def live(w):
         w.end(rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
 
 
+WAITING = ("select 'inbox' as what, id, state from inbox where state in ('ready', 'claimed') union all "
+           "select 'turn', id, state from turns where state in ('ready', 'running', 'parked') union all "
+           "select 'outbox', id, state from outbox where state in ('raw', 'ready') union all "
+           "select 'run', id, state from job_runs where state = 'started' union all "
+           "select 'job', id, 'due' from jobs where enabled = 1 and next_at_ms > 0")
+
+
+def waiting(w):
+    """What still waits, asked of the database alone."""
+    return [tuple(r) for r in w.g.sql(WAITING)]
+
+
+def press_all(w, pressed):
+    """Press the first button of each question that was not pressed yet."""
+    for chat, _ in PLACES:
+        for m in w.bot.messages(chat):
+            if m.buttons and (m.id, len(m.edits)) not in pressed:
+                pressed.add((m.id, len(m.edits)))
+                w.bot.press(m, m.buttons[0][1])
+
+
 def quiet(w):
-    """Does nothing wait any more?  Asked of the database alone."""
-    sql = w.g.sql
-    return not sql("select 1 from inbox where state in ('ready', 'claimed') union all "
-                   "select 1 from turns where state in ('ready', 'running', 'parked') union all "
-                   "select 1 from outbox where state in ('raw', 'ready') union all "
-                   "select 1 from job_runs where state = 'started' union all "
-                   "select 1 from jobs where enabled = 1 and next_at_ms > 0 limit 1")
+    """Does nothing wait any more?"""
+    return not waiting(w)
 
 
 def settle(w, seconds):
@@ -308,11 +324,7 @@ def settle(w, seconds):
     last = w.said[-1][0] if w.said else 0
     while time.monotonic() < end:
         assert w.proc.running(), "it does not stay up:\n" + w.proc.report()
-        for chat, _ in PLACES:
-            for m in w.bot.messages(chat):
-                if m.buttons and (m.id, len(m.edits)) not in pressed:
-                    pressed.add((m.id, len(m.edits)))
-                    w.bot.press(m, m.buttons[0][1])
+        press_all(w, pressed)
         if w.reads() and w.bot.next_update > last and not w.bot.updates and w.g.db_path.exists() and quiet(w):
             return True
         pause(0.1)

@@ -1,0 +1,186 @@
+"""
+The scenes that are commands.  Each runs in an installation that has had a conversation: once with
+a fault, then again without.  Whatever the fault was, the command ends with 0, 1 or 2; what ends
+badly says why in one line; what ends well has printed and done what it does without a fault; and
+afterwards the command works, the rows that were there are there, and no file is left over.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import sqlite3
+
+import lives
+import world
+from fakes.model import Model, Reply, call
+from fakes.telegram import TOKEN, Telegram
+from harness import foreign
+from harness.fixtures import KEY, Gantry, Mcp
+
+SECONDS = 30
+KEPT = {k: None for k in ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "PERSONA_DIR", "DATA_DIR", "MCP_MANIFEST", "CHANNEL",
+                          "LOG_LEVEL", "GANTRY_MCP_TURN_WAIT")}
+TABLES = ("sessions", "messages", "turns", "tool_calls", "inbox", "outbox", "pieces", "memory", "jobs")
+
+
+class Command:
+    """A row of the table below."""
+
+    def __init__(self, name, *args, before=None, env=None, cwd=None, varies=False, stdin=None, mends=True):
+        self.name, self.args, self.before, self.env = name, args, before, env or {}
+        self.cwd, self.varies, self.stdin = cwd, varies, stdin
+        self.mends = mends      # run again without a fault it ends with 0
+
+
+def foreign_database(g):
+    g.db_path.unlink()
+    foreign.ai_gantry(g.db_path)
+
+
+def foreign_file(g):
+    foreign.mtclaw(g.dir / "old.db")
+
+
+def unknown_piece(g):
+    con = sqlite3.connect(g.db_path)
+    con.execute("update pieces set state = 'unknown' where id = (select max(id) from pieces)")
+    con.commit()
+    con.close()
+
+
+def memories(g):
+    (g.dir / "in.jsonl").write_text("".join(json.dumps(
+        {"kind": "fact", "subject": "s%d" % n, "content": "imported %d" % n}) + "\n" for n in range(30)), encoding="utf-8")
+
+
+TABLE = [
+    Command("init", "init", cwd="place", env=KEPT),
+    Command("config-show", "config", "show"),
+    Command("config-validate", "config", "validate"),
+    Command("db-check", "db", "check"),
+    Command("db-backup", "db", "backup", "--to", "copies", "--keep", "2"),
+    Command("db-vacuum", "db", "vacuum"),
+    Command("db-export", "db", "export"),
+    Command("adopt", "import", before=foreign_database, varies=True),
+    Command("import", "import", "old.db", before=foreign_file, varies=True),
+    Command("queue", "queue", "list", before=unknown_piece),
+    Command("report", "report", "--html", "report.html", "--since", "all"),
+    Command("usage", "usage", "--by", "tool"),
+    Command("trace", "trace", "last"),
+    Command("replay", "replay", "all"),
+    Command("sessions", "sessions", "list"),
+    Command("memory-export", "memory", "export"),
+    Command("memory-import", "memory", "import", "in.jsonl", before=memories, varies=True),
+    Command("cron", "cron", "add", "water the plants", "--when", "in 3h", "--chat", "telegram:111", varies=True),
+    Command("tools", "tools", "call", "srv__echo", '{"text": "hi"}'),
+    Command("prompt", "prompt", "msg 9 tools", "--new", varies=True),
+    Command("doctor", "doctor", "--offline", varies=True),
+    Command("approvals", "approvals", "list"),
+    Command("policy", "policy", "test", "npm run build; curl -s x | sh"),
+    Command("status", "status", varies=True, mends=False),
+]
+
+
+def plain(text, folder):
+    """Output without what differs from run to run."""
+    text = text.replace(str(folder), "DIR")
+    text = re.sub(r"\b[0-9a-f]{21}\b", "ID", text)
+    return re.sub(r"[0-9][0-9.,:TZ-]*", "#", text)
+
+
+def rows(path):
+    con = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+    try:
+        bad = [r[0] for r in con.execute("pragma integrity_check") if r[0] != "ok"]
+        have = {r[0] for r in con.execute("select name from sqlite_master")}
+        return bad, {t: con.execute("select count(*) from %s" % t).fetchone()[0] for t in TABLES if t in have}
+    finally:
+        con.close()
+
+
+def files(top):
+    return {str(p.relative_to(top)) for p in top.rglob("*") if p.is_file()}
+
+
+def plainly(names):
+    """File names without dates, and without what SQLite keeps beside a database."""
+    return {re.sub(r"\d+", "#", n) for n in names if not re.search(
+        r"(-wal|-shm|\.lock|\.wake|owners/[^/]+|mcp-\w+\.log|ledger|places|curl.*)$", n)}
+
+
+class Run:
+    """One run of a command: the scene as lives.py has it."""
+
+    said = ()
+    bot = None
+    reference = {}
+
+    def __init__(self, command, template, folder):
+        self.command, self.notes = command, []
+        self.model = Model(key=KEY).start()
+        self.model.answer(world.Script())
+        self.g = g = Gantry(folder, self.model)
+        g.mcp = self.mcp = Mcp(g)
+        self.mcp.add("srv", "linger=0.05", tools=["count", "echo"], timeout="5s")
+        shutil.copy(template, g.db_path)
+        (g.dir / (command.cwd or ".")).mkdir(exist_ok=True)
+        if command.before:
+            command.before(g)
+        g.set(LOG_LEVEL="warn")
+
+    def start(self, seam, **env):
+        c = self.command
+        p = self.g.start(*c.args, seam=seam, cwd=self.g.dir / (c.cwd or "."), **{**c.env, **env})
+        p.close_stdin()
+        return p
+
+    def live(self, **env):
+        self.was = rows(self.g.db_path) if self.command.before is not foreign_database else ([], {})
+        p = self.start(True, **env)
+        try:
+            p.wait(SECONDS)
+        except AssertionError:
+            p.kill()
+            p.wait(10)
+            return ["it did not end within %d s: %s" % (SECONDS, p.report())]
+        self.first = p
+        return lives.ended(p, self.notes)
+
+    def judged(self):
+        c, g, bad = self.command, self.g, []
+        known = self.reference.get(c.name)
+        if self.first.popen.returncode == 0 and known and not c.varies:
+            out = plain(self.first.out.text, g.dir)
+            if out != known[0]:
+                bad.append("exit code 0, but it printed %r, not %r" % (out[-400:], known[0][-400:]))
+            if not known[1] <= plainly(files(g.dir)):
+                bad.append("exit code 0, but these are not there: %s" % (known[1] - plainly(files(g.dir))))
+        if self.first.popen.returncode == 0 and known and c.varies and c.mends:
+            if self.effect() != known[2]:
+                bad.append("exit code 0, but the rows are %s, not %s" % (self.effect(), known[2]))
+        p = self.start(False)
+        p.wait(SECONDS)
+        if c.mends and p.popen.returncode != 0:
+            bad.append("without the fault it ends with %d: %s" % (p.popen.returncode, p.report()))
+        broken, now = rows(g.db_path)
+        bad += ["integrity: " + b for b in broken]
+        bad += ["rows of %s are gone: %d of %d" % (t, now.get(t, 0), n) for t, n in self.was[1].items() if now.get(t, 0) < n]
+        if known and plainly(files(g.dir)) - known[1]:
+            bad.append("left over: %s" % sorted(plainly(files(g.dir)) - known[1]))
+        return bad
+
+    def effect(self):
+        return rows(self.g.db_path)[1]
+
+    def learn(self):
+        """What the command prints, makes and changes without a fault."""
+        out, effect = plain(self.first.out.text, self.g.dir), self.effect()
+        p = self.start(False)
+        p.wait(SECONDS)
+        self.reference[self.command.name] = (out, plainly(files(self.g.dir)), effect)
+
+    def close(self):
+        bad = self.g.stop()
+        self.model.stop()
+        return bad
