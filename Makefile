@@ -313,6 +313,11 @@ chaos: deps-dev build ## everything on and everything that can go wrong, by seed
 endurance: deps-dev build ## a day of simulated time with everything on: does anything grow? (SEED=1)
 	@$(drive) /usr/bin/python3 tests/endurance/endurance.py --seed $(or $(SEED),1) $(ENDURANCE_ARGS)
 
+.PHONY: torture
+torture: deps-dev build ## scenes with one kernel call or allocation failing (SCENES=a,b SEED=1 FAULT=f)
+	@$(drive) tests/torture/torture.py --seed $(or $(SEED),1) $(if $(SCENES),--scenes '$(SCENES)') \
+		$(if $(FAULT),--fault '$(FAULT)') $(TORTURE_ARGS)
+
 model: deps-model ## every order of the journal's steps, with deaths in between, searched by spin
 	@scripts/model
 

@@ -9,6 +9,8 @@
  */
 #include "base/arena.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -22,12 +24,6 @@ struct arena_chunk {
 	alignas(max_align_t) char data[];
 };
 
-static NORETURN void die(const char *why)
-{
-	(void)fprintf(stderr, "gantry: out of memory: %s\n", why);
-	abort();
-}
-
 static void chunk_push(struct arena *a, struct arena_chunk *c)
 {
 	c->next = a->head;
@@ -36,10 +32,8 @@ static void chunk_push(struct arena *a, struct arena_chunk *c)
 
 static struct arena_chunk *chunk_make(size_t size)
 {
-	struct arena_chunk *c = calloc(1, sizeof *c + size);
+	struct arena_chunk *c = memory_zeroed(1, sizeof *c + size);
 
-	if (!c)
-		die("no memory for a chunk");
 	c->size = size;
 	return c;
 }
@@ -49,7 +43,7 @@ static struct arena_chunk *chunk_make(size_t size)
 void *arena_alloc(struct arena *a, size_t size, size_t n)
 {
 	if (n && size > SIZE_MAX / 4 / n)
-		die("size overflow");
+		memory_out("size overflow");
 	size_t want = size * n;
 	struct arena_chunk *c = chunk_make(want ? want : 1);
 
@@ -127,14 +121,14 @@ void arena_trim(void)
 static size_t round_up(size_t n)
 {
 	if (n > SIZE_MAX / 2)
-		die("size overflow");
+		memory_out("size overflow");
 	return (n + ALIGN - 1) & ~(ALIGN - 1);
 }
 
 void *arena_alloc(struct arena *a, size_t size, size_t n)
 {
 	if (n && size > SIZE_MAX / 4 / n)
-		die("size overflow");
+		memory_out("size overflow");
 	size_t want = round_up(size * n);
 	struct arena_chunk *c = a->head;
 
@@ -213,7 +207,7 @@ str arena_fmt(struct arena *a, const char *fmt, ...)
 	int n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n < 0)
-		die("bad format");
+		memory_out("bad format");
 	char *p = arena_alloc(a, 1, (size_t)n + 1);
 	(void)vsnprintf(p, (size_t)n + 1, fmt, again);
 	va_end(again);

@@ -245,7 +245,8 @@ static int step(struct serve *s, struct tidy *tidy, int64_t due, struct err *e)
 		read_some(s, tidy);
 	if (s->out_buf.full)
 		gone(s, "the host does not read what it is sent");
-	s->ended |= s->broken;
+	/* Nothing can be kept any more; the host starts us again, and that mends it. */
+	s->ended |= s->broken || store_failed(s->g->store, NULL) < 0;
 	if (s->ended && !s->until_ms)
 		begin_end(s);
 	else if (s->until_ms && s->until_ms != INT64_MAX && clock_mono_ms() >= s->until_ms) {
@@ -269,5 +270,7 @@ int serve_run(struct serve *s, struct err *e)
 	serve_table_drop(s);
 	tidy_stop(&tidy);
 	finish(s);
-	return rc == OK && s->broken ? err_set(e, E_IO, "the host took no more answers") : rc;
+	if (rc == OK && s->broken)
+		return err_set(e, E_IO, "the host took no more answers");
+	return rc == OK ? store_failed(s->g->store, e) : rc;
 }

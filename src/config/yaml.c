@@ -4,6 +4,8 @@
  */
 #include "config/yaml.h"
 
+#include "base/memory.h"
+
 #include <string.h>
 #include <yaml.h>
 
@@ -52,6 +54,8 @@ static bool next_event(struct reader *r, yaml_event_t *ev)
 		return false;
 	if (yaml_parser_parse(r->parser, ev))
 		return true;
+	if (r->parser->error == YAML_MEMORY_ERROR)
+		memory_out("reading YAML");
 	memset(ev, 0, sizeof(*ev));
 	yaml_mark_t at = broken_at(r);
 	fail(r, &at, r->parser->problem ? r->parser->problem : "not YAML");
@@ -226,7 +230,7 @@ struct yaml *yaml_read(struct arena *a, str text, struct problems *p)
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&parser))
-		abort();
+		memory_out("reading YAML");
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)(text.p ? text.p : ""),
 				     text.n);

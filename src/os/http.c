@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/ip.h"
+#include "base/memory.h"
 #include "os/clock.h"
 #include "os/seam.h"
 #include "os/url.h"
@@ -225,7 +226,7 @@ static void list_add(struct curl_slist **list, const char *line)
 	struct curl_slist *grown = curl_slist_append(*list, line);
 
 	if (!grown)
-		abort();
+		memory_out("headers of a request");
 	*list = grown;
 }
 
@@ -520,7 +521,7 @@ static int run(struct transfer *t, bool tls, const struct cancel *c, struct err 
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 		t->started_ms = clock_mono_ms();
 		if (curl_multi_add_handle(t->h->multi, easy) != CURLM_OK)
-			abort();
+			memory_out("a request");
 		rc = drive(t, &result, c, e);
 		if (rc == OK)
 			rc = outcome(t, result, e);

@@ -9,6 +9,8 @@
  */
 #include "os/http_handle.h"
 
+#include "base/memory.h"
+
 #include "os/log.h"
 
 #include <openssl/err.h>
@@ -254,7 +256,7 @@ static void method_start(void)
 {
 	method = X509_LOOKUP_meth_new("bundle");
 	if (!method || !X509_LOOKUP_meth_set_get_by_subject(method, by_subject))
-		abort(); /* out of memory, as in base/arena */
+		memory_out("certificates");
 }
 
 /* Is there a certificate in it that can be read?  Mostly the first lines tell. */

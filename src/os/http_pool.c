@@ -5,9 +5,11 @@
 #include "os/http_handle.h"
 #include "os/path.h"
 
+#include "base/memory.h"
 #include "os/clock.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -32,19 +34,43 @@ static void handle_free(struct http *h)
 
 static struct http *handle_new(struct http_pool *p)
 {
-	struct http *h = calloc(1, sizeof *h);
+	struct http *h = memory_zeroed(1, sizeof *h);
 
-	if (!h || !(h->multi = curl_multi_init()) || !(h->easy = curl_easy_init()))
-		abort(); /* out of memory, as in base/arena */
+	if (!(h->multi = curl_multi_init()) || !(h->easy = curl_easy_init()))
+		memory_out("a handle of libcurl");
 	h->pool = p;
 	return h;
 }
 
 static CURLcode global_result;
 
+static void *tls_take(size_t n, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return memory_take(n);
+}
+
+static void *tls_retake(void *p, size_t n, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return memory_retake(p, n);
+}
+
+static void tls_give(void *p, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	memory_give(p);
+}
+
+/* OpenSSL says no where it was used already: then it keeps its own. */
 static void global_start(void)
 {
-	global_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+	(void)CRYPTO_set_mem_functions(tls_take, tls_retake, tls_give);
+	global_result = curl_global_init_mem(CURL_GLOBAL_DEFAULT, memory_take, memory_give,
+					     memory_retake, memory_copy, memory_zeroed);
 }
 
 /* Where distributions keep the certificates they trust: a library that was built elsewhere does
@@ -59,7 +85,7 @@ static const char *system_bundle(void)
 	};
 
 	for (size_t i = 0; i < COUNT(places); i++)
-		if (path_exists(places[i]))
+		if (path_kind(places[i], NULL) == PATH_FILE)
 			return places[i];
 	return "";
 }
@@ -71,8 +97,9 @@ int http_pool_open(struct http_pool **out, const struct http_opt *opt, struct er
 
 	if (pthread_once(&once, global_start) || global_result != CURLE_OK)
 		return err_set(e, E_IO, "http: libcurl does not start");
-	if (!(p = calloc(1, sizeof *p)) || pthread_mutex_init(&p->lock, NULL))
-		abort();
+	p = memory_zeroed(1, sizeof *p);
+	if (pthread_mutex_init(&p->lock, NULL))
+		memory_out("a lock");
 	p->opt.ca_file = opt->ca_file && *opt->ca_file
 				 ? arena_cstr(&p->arena, str_of(opt->ca_file))
 				 : system_bundle();

@@ -4,6 +4,7 @@
  */
 #include "os/path.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +22,9 @@ enum path_kind path_kind(const char *path, unsigned *mode)
 
 bool path_exists(const char *path)
 {
-	return path_kind(path, NULL) != PATH_NONE;
+	struct stat st;
+
+	return stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool path_taken(const char *path)

@@ -11,6 +11,9 @@ enum path_kind { PATH_NONE, PATH_FILE, PATH_DIR, PATH_OTHER };
 /* Links are followed; what cannot be looked at counts as PATH_NONE.  mode may be NULL, else
  * it gets the permission bits. */
 enum path_kind path_kind(const char *path, unsigned *mode);
+
+/* False when there is surely nothing.  What cannot be looked at is taken to be there, so that
+ * whoever opens it hears why not, and nobody begins anew beside it. */
 bool path_exists(const char *path);
 
 /* Is something of this name there, if only a link that leads nowhere? */

@@ -4,6 +4,7 @@
  */
 #include "os/sign.h"
 
+#include "base/memory.h"
 #include "text/base64.h"
 
 #include <openssl/core_names.h>
@@ -59,9 +60,7 @@ int sign_key_read(struct sign_key **out, str pem, struct err *e)
 			       "no private key in PEM without a passphrase, of EC on P-256 or "
 			       "RSA from 2048 bits");
 	}
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
-		abort(); /* out of memory, as in base/arena */
+	*out = memory_take(sizeof(**out));
 	**out = (struct sign_key){ k, ec };
 	return OK;
 }

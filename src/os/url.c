@@ -3,6 +3,8 @@
  */
 #include "os/url.h"
 
+#include "base/memory.h"
+
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,7 @@ static int fill(struct url *out, CURLU *u, struct arena *a, struct err *e)
 		return err_set(e, E_INVAL, "not an http or https URL: the port is none");
 	url.user = part(u, CURLUPART_USER, 0, a).n || part(u, CURLUPART_PASSWORD, 0, a).n;
 	if (curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0) != CURLUE_OK)
-		abort(); /* out of memory, as in base/arena */
+		memory_out("a URL");
 	url.text = part(u, CURLUPART_URL, 0, a);
 	*out = url;
 	return OK;
@@ -51,7 +53,7 @@ int url_parse(struct url *out, struct arena *a, str base, str ref, struct err *e
 	int rc = OK;
 
 	if (!u)
-		abort(); /* out of memory, as in base/arena */
+		memory_out("a URL");
 	if ((ref.n && memchr(ref.p, 0, ref.n)) ||
 	    (base.n && curl_url_set(u, CURLUPART_URL, arena_cstr(a, base), flags)) ||
 	    curl_url_set(u, CURLUPART_URL, arena_cstr(a, ref), flags))

@@ -4,6 +4,7 @@
  */
 #include "os/wait.h"
 
+#include "base/memory.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/seam.h"
@@ -49,8 +50,12 @@ static int poll_once(struct pollfd *fds, size_t n, int ms, const struct cancel *
 		assert(total < COUNT(all));
 		all[total++] = (struct pollfd){ .fd = c->fd, .events = POLLIN };
 	}
-	if (poll(all, total, seam_slice(ms)) < 0)
+	if (poll(all, total, seam_slice(ms)) < 0) {
+		/* Whoever waits could only go on as if what it waits for had come to nothing. */
+		if (errno == ENOMEM)
+			memory_out("the kernel has none for poll");
 		return errno == EINTR ? 0 : err_sys(e, "poll");
+	}
 	for (size_t i = 0; i < n; i++) {
 		fds[i].revents = all[i].revents;
 		ready |= all[i].revents != 0;

@@ -5,11 +5,13 @@
 #include "store/db.h"
 
 #include "base/date.h"
+#include "base/memory.h"
 #include "os/wait.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -70,10 +72,8 @@ int db_error(struct db *db, int rc, const char *what, struct err *e)
 	int code = code_of(db->h, rc);
 
 	/* As with the arenas, no memory is the end; MISUSE is a mistake of ours. */
-	if ((rc & 0xff) == SQLITE_NOMEM) {
-		(void)fprintf(stderr, "gantry: out of memory in the database\n");
-		abort();
-	}
+	if ((rc & 0xff) == SQLITE_NOMEM)
+		memory_out("the database");
 	assert((rc & 0xff) != SQLITE_MISUSE);
 	if ((code == E_CORRUPT || lost_sync(rc)) && db->latch) {
 		int none = OK;
@@ -120,10 +120,53 @@ static int configure(struct db *db, bool writable, struct err *e)
 	return rc;
 }
 
-/* No statistics of memory: keeping them is a lock that all connections take at every
- * allocation. */
+static void *sqlite_take(int n)
+{
+	return memory_take((size_t)n);
+}
+
+static void *sqlite_retake(void *p, int n)
+{
+	return memory_retake(p, (size_t)n);
+}
+
+static int sqlite_size(void *p)
+{
+	return p ? (int)malloc_usable_size(p) : 0;
+}
+
+static int sqlite_round(int n)
+{
+	return (n + 7) & ~7;
+}
+
+static int sqlite_begin(void *arg)
+{
+	(void)arg;
+	return SQLITE_OK;
+}
+
+static void sqlite_end(void *arg)
+{
+	(void)arg;
+}
+
+/* Memory that ends the program when there is none: SQLite would here and there go on without,
+ * and tell of a NULL where there is a text.  No statistics of it: keeping them is a lock that
+ * all connections take at every allocation. */
 static void global_start(void)
 {
+	static const struct sqlite3_mem_methods memory = {
+		.xMalloc = sqlite_take,
+		.xFree = memory_give,
+		.xRealloc = sqlite_retake,
+		.xSize = sqlite_size,
+		.xRoundup = sqlite_round,
+		.xInit = sqlite_begin,
+		.xShutdown = sqlite_end,
+	};
+
+	(void)sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 

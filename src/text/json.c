@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/utf.h"
 
 #define DEPTH_MAX 512
@@ -176,6 +177,12 @@ static int mend_text(struct arena *a, str *text, struct err *e)
 
 /* --- reading ------------------------------------------------------------------------ */
 
+/* The library would tell of broken JSON at many a place where memory was what it lacked. */
+__attribute__((constructor)) static void begin(void)
+{
+	json_set_alloc_funcs(memory_take, memory_give);
+}
+
 static void root_drop(json_t **root)
 {
 	json_decref(*root);
@@ -262,8 +269,6 @@ static int read_with(size_t flags, struct json **out, struct arena *a, str text,
 	json_t *root = json_loadb(text.p ? text.p : "", text.n,
 				  JSON_ALLOW_NUL | JSON_DECODE_ANY | flags, &why);
 	if (!root) {
-		if (json_error_code(&why) == json_error_out_of_memory)
-			abort();
 		/* The library quotes the text there; it may be private, or not printable. */
 		what = str_of(why.text);
 		what = str_sub(what, 0, str_find(what, S(" near ")));

@@ -5,6 +5,8 @@
  */
 #include "text/regex.h"
 
+#include "base/memory.h"
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -25,6 +27,8 @@ static pcre2_code *compile(str pattern, bool dot_all, uint32_t more, struct err 
 
 	if (re)
 		return re;
+	if (code == PCRE2_ERROR_HEAP_FAILED)
+		memory_out("a regular expression");
 	(void)pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof(why));
 	(void)err_set(e, E_INVAL, "%s, at character %zu", why, (size_t)at + 1);
 	return NULL;
@@ -89,7 +93,11 @@ static int count(pcre2_callout_block *block, void *arg)
 /* The library's own, too. */
 struct regex_room *regex_room_new(void)
 {
-	return (struct regex_room *)pcre2_match_data_create(1, NULL);
+	pcre2_match_data *room = pcre2_match_data_create(1, NULL);
+
+	if (!room)
+		memory_out("a regular expression");
+	return (struct regex_room *)room;
 }
 
 void regex_room_free(struct regex_room *room)
@@ -109,16 +117,17 @@ enum regex_found regex_find_within(const struct regex *re, struct regex_room *ro
 {
 	struct work work = { .max = *left < WORK_MAX ? *left : WORK_MAX };
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
-	int rc = PCRE2_ERROR_NOMEMORY;
 
-	if (room && context) {
-		(void)pcre2_set_callout(context, count, &work);
-		(void)pcre2_set_match_limit(context, WORK_MAX);
-		(void)pcre2_set_depth_limit(context, DEPTH_MAX);
-		(void)pcre2_set_heap_limit(context, HEAP_KIB);
-		rc = pcre2_match(code_of(re), (PCRE2_SPTR)(text.p ? text.p : ""), text.n, 0, 0,
-				 (pcre2_match_data *)room, context);
-	}
+	if (!context)
+		memory_out("a regular expression");
+	(void)pcre2_set_callout(context, count, &work);
+	(void)pcre2_set_match_limit(context, WORK_MAX);
+	(void)pcre2_set_depth_limit(context, DEPTH_MAX);
+	(void)pcre2_set_heap_limit(context, HEAP_KIB);
+	int rc = pcre2_match(code_of(re), (PCRE2_SPTR)(text.p ? text.p : ""), text.n, 0, 0,
+			     (pcre2_match_data *)room, context);
+	if (rc == PCRE2_ERROR_NOMEMORY)
+		memory_out("a regular expression");
 	pcre2_match_context_free(context);
 	*left -= work.done < *left ? work.done : *left;
 	return rc >= 0 ? REGEX_YES : rc == PCRE2_ERROR_NOMATCH ? REGEX_NO : REGEX_GIVEN_UP;

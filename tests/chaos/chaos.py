@@ -2,7 +2,7 @@
 """
 Chaos: the program with everything on, and everything that can go wrong, by seed.
 
-usage: chaos.py [--seed N] [--runs N] [--jobs N] [--seconds N]
+usage: chaos.py [--seed N] [--runs N] [--jobs N] [--seconds N] [--binary FILE]
 
 Run N seeds from the first one on; with --seconds, as many as begin in that time.  Odd seeds take
 the shipped program alone (GANTRY), even ones also the build whose clock jumps and whose kernel
@@ -76,7 +76,10 @@ def main():
     p.add_argument("--runs", type=int, default=20)
     p.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
     p.add_argument("--seconds", type=float, default=0)
+    p.add_argument("--binary", help="the program to run, for instance build/static/gantry")
     opt = p.parse_args()
+    if opt.binary:
+        os.environ["GANTRY"] = os.path.abspath(opt.binary)
     passed = failed = said = deaths = 0
     end = time.monotonic() + opt.seconds if opt.seconds else None
     seeds = iter(range(opt.seed, opt.seed + opt.runs))
@@ -101,7 +104,8 @@ def main():
                 for line in bad[:8]:
                     print("seed %d: %s" % (seed, line[:1500]))
                 if bad:
-                    print("seed %d: see %s/what-happened; again: make chaos SEED=%d RUNS=1" % (seed, folder, seed))
+                    print("seed %d: see %s/what-happened; again: make chaos SEED=%d RUNS=1%s" % (
+                        seed, folder, seed, " CHAOS_ARGS=--binary=" + opt.binary if opt.binary else ""))
             sys.stdout.flush()
             more()
     print("%d messages, %d ends of the program that were not clean" % (said, deaths))

@@ -22,7 +22,8 @@ def whole(db):
     for what, query in (("turn", "select id, state from turns where state in ('ready', 'running', 'parked')"),
                         ("inbox row", "select id, state from inbox where state in ('ready', 'claimed')"),
                         ("outbox row", "select id, state from outbox where state in ('raw', 'ready')"),
-                        ("piece", "select id, state from pieces where state in ('ready', 'sending')"),
+                        ("piece", "select p.id, p.state from pieces p join outbox o on o.id = p.outbox_id "
+                                  "where p.state in ('ready', 'sending') and o.state <> 'dropped'"),
                         ("call", "select c.id, c.state from tool_calls c join turns t on t.id = c.turn_id "
                                  "where c.state in ('planned', 'running')"),
                         ("question", "select a.id, a.state from approvals a join turns t on t.id = a.turn_id "

@@ -14,14 +14,15 @@ import subprocess
 import threading
 import time
 
+from fakes.mcp_http import Far, half_open
 from fakes.model import Model, Reply, call
 from fakes.telegram import ALLOWED
 from harness.bot import Bot
-from harness.fixtures import KEY, Gantry, Mcp
+from harness.fixtures import FAKES, KEY, PYTHON, Gantry, Mcp
 
 GROUP, FORUM, TOPIC = -1001132277055, -1001557912345, 42
 PLACES = [(ALLOWED, None), (GROUP, None), (FORUM, TOPIC)]
-KINDS = ["plain", "tools", "long", "ask", "exec", "memory", "later", "dies", "hangs"]
+KINDS = ["plain", "tools", "long", "ask", "exec", "memory", "later", "dies", "hangs", "foe", "far"]
 CONTROLS = ["/stop", "/new", "/status"]
 
 CONFIG = """
@@ -49,10 +50,22 @@ MODEL_FAULTS = [
     dict(status=500, body=b"<html>oops"), dict(status=503, body={"error": {"message": "overloaded"}}),
     dict(text="a stream that is cut", close_after=120), dict(text="reset in the middle", reset=True, close_after=200),
     dict(sse=b"data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}\n\ndata: [DONE]\n\n"),
-    dict(body=b"", status=200), dict(text="", calls=[])]
-# What the kernel refuses, on the build with the seam; %d is when.
-KERNEL_FAULTS = ["pwrite:%d-%d:ENOSPC", "fdatasync:%d:EIO", "pwrite:%d:EIO", "write:%d:EIO", "ftruncate:%d:EIO",
-                 "open:%d-%d:EMFILE", "kill:fdatasync:%d", "kill:pwrite:%d"]
+    dict(body=b"", status=200), dict(text="", calls=[]), dict(slow=True), dict(status=429, body={}, storm=12),
+    dict(status=502, body=b"", storm=12)]
+# What the kernel refuses, on the build with the seam; %d is when, at most the number.
+KERNEL_FAULTS = [
+    ("pwrite:%d-%d:ENOSPC", 120), ("fdatasync:%d:EIO", 120), ("pwrite:%d:EIO", 120), ("write:%d:EIO", 120),
+    ("ftruncate:%d:EIO", 8), ("open:%d-%d:EMFILE", 120), ("kill:fdatasync:%d", 120), ("kill:pwrite:%d", 120),
+    ("pwrite:%d-%d:SHORT", 120), ("write:%d-%d:SHORT", 120), ("read:%d-%d:SHORT", 60), ("pread:%d:EIO", 120),
+    ("poll:%d-%d:EINTR", 400), ("recv:%d:ECONNRESET", 60), ("recv:%d-%d:SHORT", 60), ("send:%d-%d:EPIPE", 60),
+    ("connect:%d-%d:ECONNREFUSED", 12), ("connect:%d:ETIMEDOUT", 12), ("resolve:%d-%d", 4), ("thread:%d-%d:EAGAIN", 30),
+    ("eventfd:%d-%d:EMFILE", 60), ("pipe:%d:EMFILE", 20), ("socket:%d-%d:ENOBUFS", 20), ("lock:%d:ENOLCK", 400),
+    ("alloc:%d:ENOMEM", 60000), ("child:fork:%d-%d:EAGAIN", 8), ("child:exec:%d:ENOMEM", 8), ("child:alloc:%d:ENOMEM", 20)]
+# Tool servers that mean harm, and servers behind a URL that are none (None: connections, and nothing said).
+FOES = ["answers-to-ids-never-asked", "answers-twice", "odd-ids", "asks-with-our-ids", "floods-requests", "floods-notices",
+        "floods-progress", "floods-log", "floods-stderr", "endless-line", "bad-utf8", "half-a-line", "wide-bomb", "odd-entries",
+        "error-with-a-string", "closes-stdout", "stops-itself", "stops-reading", "deaf-with-a-family"]
+FARS = [["sse"], ["session"], ["sse", "session"], ["html"], ["half-json"], ["silent"], ["cut"], ["init-silent"], None]
 SERVER_TRICKS = [[], ["noise"], ["stderr-lines=200"], ["list-changed=3"], ["colliding-ids"], ["twice"], ["crlf"],
                  ["request-first"], ["grandchild"], ["ignore-eof"], ["bad-json"], ["string-ids"]]
 
@@ -77,6 +90,8 @@ def first_round(n, kind):
         return [call("cron_schedule", prompt="job %s." % n, when="in 1s")]
     if kind == "dies":
         return [call("srv__die"), call("srv__echo", text=n)]
+    if kind in ("foe", "far"):
+        return [call(kind + "__echo", text=n)]
     if kind == "hangs":
         return [call("srv__hang")]
     return []
@@ -99,8 +114,16 @@ class Script:
 
     def __call__(self, request):
         with self.lock:
-            if self.faults:
-                return Reply(**self.faults.pop(0))
+            fault = self.faults.pop(0) if self.faults else None
+        if fault and "slow" not in fault:
+            return Reply(**fault)
+        reply = self.good(request)
+        if fault and reply.status == 200:
+            reply.chunk, reply.pause = 60, 0.01
+        return reply
+
+    @staticmethod
+    def good(request):
         at = max(i for i, m in enumerate(request.messages) if m["role"] == "user" and
                  re.search(r"(msg \d+ \w+|job \d+\.)", str(m["content"])))
         said = str(request.messages[at]["content"])
@@ -132,7 +155,7 @@ class World:
         self.work.mkdir()
         self.clock = self.g.dir / "clock"
         self.offsets = [0, 0]
-        self.proc = None
+        self.proc, self.far = None, None
         self.said = []              # (update id, chat, thread, text, is a control word)
         self.deaths = 0
         self.log = []
@@ -151,6 +174,14 @@ class World:
         self.stream = rng.choice(["true", "false"])
         self.mcp.add("srv", "linger=0.2", *rng.choice(SERVER_TRICKS), tools=["count", "echo", "die", "hang"], timeout="2s")
         self.mcp.add("ask", "linger=0.1", tools=["count"])
+        self.mcp.command("foe", PYTHON, ["-S", "-E", str(FAKES / "mcp_hostile.py"), rng.choice(FOES)], timeout="2s")
+        tricks = rng.choice(FARS)
+        self.far = half_open() if tricks is None else Far(*tricks)
+        self.mcp.servers.append({"name": "far", "timeout": "2s", "url": self.far.url if tricks else
+                                 "http://127.0.0.1:%d/mcp" % self.far.getsockname()[1]})
+        self.mcp.write()
+        # Nobody waits long for those.
+        g.set(GANTRY_MCP_TURN_WAIT="2s", GANTRY_MCP_START_TIMEOUT="5s")
         self.bot.configure(CONFIG % dict(persona=g.persona, work=self.work, stream=self.stream,
                                          trace=rng.choice(["off", "compact", "full"])),
                            telegram='allow_from: [111]\ngroups: {"*": {require_mention: false}}', agent=False)
@@ -170,8 +201,15 @@ class World:
             if fault:
                 more["GANTRY_FAULT"] = fault
         self.in_seam, self.polls_before = seam, self.bot.long_polls()
+        self.names(seam)
         self.note("start%s" % (" with " + fault if fault else " with a clock" if seam else ""))
         self.proc = self.g.start("run", *self.bot.args, seam=seam, stdin=subprocess.DEVNULL, **more)
+
+    def names(self, seam):
+        """The model by a name in lives whose look-ups can fail."""
+        path = self.g.dir / "config.yaml"
+        host = "model.test" if seam else "127.0.0.1"
+        path.write_text(re.sub(r"(, base_url: http://)[^:/]+", r"\g<1>" + host, path.read_text(encoding="utf-8")), encoding="utf-8")
 
     def end(self, how):
         """The life ends: by SIGKILL, or by SIGTERM and a clean end."""
@@ -184,6 +222,8 @@ class World:
         self.note("ended with %s" % code)
         if code == -signal.SIGKILL:
             p.expect_signal = signal.SIGKILL
+        if code == -signal.SIGABRT and p.err.text.split("\n")[-2:][0].startswith("gantry: out of memory"):
+            p.expect_signal = signal.SIGABRT
         self.deaths += code != 0
         self.proc = None
 
@@ -215,17 +255,22 @@ class World:
     def fault_of_model(self):
         fault = self.rng.choice(MODEL_FAULTS)
         self.note("the model will answer %s" % str(fault)[:60])
-        for _ in range(self.rng.choice([1, 1, 3])):
-            self.script.break_next(fault)
+        often = self.rng.choice([1, 1, 3])
+        for _ in range(fault.get("storm", often)):
+            self.script.break_next({k: v for k, v in fault.items() if k != "storm"})
 
     def refuse(self):
         """Nobody listens at Telegram's address, or nobody reads what comes to the model's."""
-        if self.rng.random() < 0.5:
+        how = self.rng.random()
+        if how < 0.4:
             self.model.accept = not self.model.accept
             self.note("the model %s connections" % ("reads" if self.model.accept else "leaves unread what comes by"))
-        else:
+        elif how < 0.7:
             self.note("all of Telegram's calls are reset")
             self.bot.fail(None, reset=True, times=6)
+        else:
+            self.note("all of Telegram's calls end with 502")
+            self.bot.fail(None, http=502, times=12)
 
     def freeze(self):
         if self.proc and self.proc.running():
@@ -261,6 +306,8 @@ class World:
 
     def close(self):
         bad = self.g.stop()
+        if self.far:
+            self.far.close()
         self.bot.stop()
         self.model.stop()
         return bad
@@ -270,9 +317,17 @@ def pause(seconds):
     threading.Event().wait(seconds)
 
 
+def ticks(seconds):
+    """Looks at something, ten a second.  They are counted and no clock is read, so that a machine
+    that was held up meanwhile ends nobody's patience."""
+    for n in range(int(seconds * 10)):
+        yield n
+        pause(0.1)
+
+
 def kernel_fault(rng):
-    text = rng.choice(KERNEL_FAULTS)
-    first = rng.randint(1, 120)
+    text, most = rng.choice(KERNEL_FAULTS)
+    first = rng.randint(1, most)
     return text % ((first, first + rng.randint(0, 6)) if text.count("%d") == 2 else first)
 
 
@@ -320,12 +375,11 @@ def settle(w, seconds):
     """A last life without faults, in which everything comes to its end; False: it does not."""
     w.heal()
     w.start()
-    end, pressed = time.monotonic() + seconds, set()
+    pressed = set()
     last = w.said[-1][0] if w.said else 0
-    while time.monotonic() < end:
+    for _ in ticks(seconds):
         assert w.proc.running(), "it does not stay up:\n" + w.proc.report()
         press_all(w, pressed)
         if w.reads() and w.bot.next_update > last and not w.bot.updates and w.g.db_path.exists() and quiet(w):
             return True
-        pause(0.1)
     return False

@@ -636,6 +636,19 @@ def test_a_host_that_takes_no_more_ends_it(gantry, model, tmp_path):
 # Gantry as its own host ----------------------------------------------------------------------
 
 
+def test_a_disk_that_refuses_ends_it_since_a_restart_mends_that(gantry, model, serve):
+    model.answer(lambda r: Reply("answer"))
+    gantry.talk("so that there is a database")
+    host = Host(gantry.start("mcp", seam=True, GANTRY_FAULT="fdatasync:4"))
+    host.open()
+    assert host.ask("one")["isError"]
+    host.proc.wait(30, 1)       # its input is still open
+    assert "a restart recovers" in host.proc.err.text
+    host = serve()
+    assert text_of(host.ask("two")) == "answer"
+    host.close()
+
+
 def test_another_gantry_uses_it_as_a_tool_server(gantry, model, mcp, tmp_path):
     (tmp_path / "other").mkdir()
     other = Gantry(tmp_path / "other", model)

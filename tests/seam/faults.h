@@ -17,6 +17,8 @@
  * A place is the kind of call and who called: the nearest frames of gantry's own code and, for
  * allocations, those of the library in between.  It is the same in each run of one build.
  *
+ * A name that ends in .test is this machine's, for the sake of `resolve`: numbers are not looked up.
+ *
  * `read` and `write` are those on files and pipes; what is done to a socket counts as `recv` and
  * `send`.  SQLite's calls and those of other libraries count as well as ours.
  */
@@ -59,6 +61,7 @@
 	X(send)                                                                                \
 	X(recv)                                                                                \
 	X(poll)                                                                                \
+	X(resolve)                                                                             \
 	X(thread)                                                                              \
 	X(fork)                                                                                \
 	X(wait)                                                                                \

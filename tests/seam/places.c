@@ -10,7 +10,8 @@
 
 #define DEEP 64
 #define OWN 4 /* frames of our code that tell one place from another */
-#define FOREIGN 2 /* frames of a library between an allocation and our code */
+#define OWN_ALLOC 2 /* the same of an allocation */
+#define FOREIGN 2 /* and those of the library in between */
 #define SKIPPED 4 /* choose(), places_note(), faults_fate() and who stands for the kernel */
 
 struct module {
@@ -67,8 +68,9 @@ __attribute__((noinline)) static int choose(uint32_t *out, enum seam_call call)
 {
 	void *all[DEEP];
 	int n = backtrace(all, DEEP), chosen = 0, own = 0;
+	int most = call == CALL_alloc ? OWN_ALLOC : OWN;
 
-	for (int i = SKIPPED; i < n && own < OWN && chosen < FRAMES; i++) {
+	for (int i = SKIPPED; i < n && own < most && chosen < FRAMES; i++) {
 		uint32_t frame = frame_of(all[i]);
 		if (frame >> 26 == 0)
 			own++;

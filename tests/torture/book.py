@@ -24,10 +24,10 @@ HOWS = {
     "open": ["EMFILE", "EIO", "EACCES", "ENOMEM", "EINTR", "ENOSPC"], "rename": NAME, "unlink": ["EIO", "EACCES"],
     "mkdir": NAME, "stat": ["EIO", "EACCES", "ENOMEM"], "access": ["EIO", "EACCES"], "opendir": ["EMFILE", "EACCES"],
     "readdir": ["EIO"], "readlink": ["EIO", "EACCES"], "link": NAME, "chmod": ["EPERM", "EROFS"], "lock": ["ENOLCK", "EINTR"],
-    "dup": ["EMFILE"], "mmap": ["ENOMEM"], "pipe": MANY, "eventfd": MANY, "signalfd": MANY, "random": ["EINTR", "ENOSYS"],
+    "dup": ["EMFILE"], "mmap": ["ENOMEM"], "pipe": MANY, "eventfd": MANY, "signalfd": MANY, "random": ["EINTR"],
     "socketpair": MANY, "socket": [*MANY, "ENOBUFS"], "connect": ["ECONNREFUSED", "ENETUNREACH", "ETIMEDOUT", "EINTR"],
     "send": ["ECONNRESET", "EPIPE", "ENOBUFS", "EINTR", "SHORT"], "recv": ["ECONNRESET", "ETIMEDOUT", "EINTR", "SHORT"],
-    "poll": ["EINTR", "ENOMEM"], "thread": ["EAGAIN"], "fork": ["EAGAIN", "ENOMEM"], "wait": ["EINTR"],
+    "poll": ["EINTR", "ENOMEM"], "resolve": ["EAGAIN"], "thread": ["EAGAIN"], "fork": ["EAGAIN", "ENOMEM"], "wait": ["EINTR"],
     "exec": ["ENOENT", "EACCES", "ENOMEM"], "syscall": ["EMFILE", "EIO", "ENOSYS"], "alloc": ["ENOMEM"]}
 
 Place = collections.namedtuple("Place", "call child hash nth times failed frames")

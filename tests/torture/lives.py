@@ -7,7 +7,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import time
 
 import judge
 import world
@@ -24,7 +23,7 @@ SAID = [(ALLOWED, None, "msg 1 tools"), (world.GROUP, None, "msg 2 ask"), (world
         (ALLOWED, None, "/status")]
 
 
-def ended(p, out):
+def ended(p, out, one_line=False):
     """What may not be said of how a process ended in which something failed: sentences."""
     code, err = p.popen.returncode, p.err.text
     lines = [x for x in err.split("\n") if x and not x.startswith("{")]
@@ -39,10 +38,20 @@ def ended(p, out):
         bad.append("it died of signal %d: %s" % (-code, err[-600:]))
     elif code not in (0, 1, 2, None):
         bad.append("exit code %s" % code)
-    elif code and not err.strip():
+    elif code and not err.strip() and not (one_line and p.out.text.strip()):
         bad.append("it ended with %d and said nothing" % code)
-    elif len([x for x in lines if x.startswith("gantry: ")]) > 1:
+    elif one_line and len([x for x in lines if x.startswith("gantry: ")]) > 1:
         bad.append("more than one line: %s" % lines)
+    return bad
+
+
+def over(p, seconds, how):
+    """Wait for the end of a process, and bring it about when it does not come."""
+    bad = []
+    if not any(not p.running() for _ in world.ticks(seconds)):
+        bad.append("it does not end %s" % how)
+        p.kill()
+    p.wait(20)
     return bad
 
 
@@ -79,21 +88,15 @@ class Telegram(world.World):
             m = self.bot.say(text, chat, thread=thread)
             self.said.append((m.update, chat, thread, m.id, text))
         pressed, bad = set(), []
-        end = time.monotonic() + REST
-        while p.running() and not (self.reads() and not self.bot.updates and at_rest(self)):
-            if time.monotonic() > end:
-                bad.append("after %d s it neither ended nor came to rest: %s" % (REST, world.waiting(self)))
+        for _ in world.ticks(REST):
+            if not p.running() or (self.reads() and not self.bot.updates and at_rest(self)):
                 break
             world.press_all(self, pressed)
-            world.pause(0.05)
+        else:
+            bad.append("after %d s it neither ended nor came to rest: %s" % (REST, world.waiting(self)))
         if p.running():
             p.term()
-        try:
-            p.wait(20)
-        except AssertionError:
-            bad.append("it does not end on SIGTERM")
-            p.kill()
-            p.wait(10)
+        bad += over(p, 20, "on SIGTERM")
         self.deaths += p.popen.returncode != 0
         return bad + ended(p, self.notes)
 
@@ -144,17 +147,7 @@ class Pipe:
         except (BrokenPipeError, OSError):
             pass
         p.close_stdin()
-        try:
-            p.wait(REST)
-        except AssertionError:
-            bad.append("after %d s it did not end" % REST)
-            p.term()
-            try:
-                p.wait(20)
-            except AssertionError:
-                bad.append("it does not end on SIGTERM")
-                p.kill()
-                p.wait(10)
+        bad += over(p, REST, "with its input")
         self.deaths += p.popen.returncode != 0
         self.out = p.out.text
         return bad + ended(p, self.notes)
@@ -163,8 +156,8 @@ class Pipe:
         clean = self.g.procs[-1].popen.returncode == 0
         p = self.g.start("run")
         p.close_stdin()
-        p.wait(SETTLE)
-        bad = [] if p.popen.returncode == 0 else ["the life without faults ended with %s: %s" % (p.popen.returncode, p.report())]
+        bad = over(p, SETTLE, "with its input")
+        bad += [] if p.popen.returncode == 0 else ["the life without faults ended with %s: %s" % (p.popen.returncode, p.report())]
         self.out += p.out.text
         rows = {r["text"]: r for r in self.g.sql("select i.text, t.state from inbox i left join turns t on t.id = i.turn_id")}
         self.said = [(n, 0, None, n, line) for n, line in enumerate(self.LINES) if clean or line in rows]
@@ -183,6 +176,11 @@ class Pipe:
     bot = None
 
 
+def answered(host, n):
+    """Did the host get its answer, or will it never?"""
+    return not host.proc.running() or any(isinstance(m, dict) and m.get("id") == n for m in host.messages())
+
+
 class Hosted(Pipe):
     """`gantry mcp`: a host asks for a turn and calls a tool."""
 
@@ -193,21 +191,18 @@ class Hosted(Pipe):
         bad = []
         try:
             host = Host(p)
-            host.open()
+            n = host.request("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "x", "version": "1"})
+            if not any(answered(host, n) for _ in world.ticks(REST)):
+                bad.append("the host was left without an answer")
+            host.notify("notifications/initialized")
             for line in self.LINES:
-                host.answer(host.call("ask", {"text": line}), REST)
+                n = host.call("ask", {"text": line})
+                if not any(answered(host, n) for _ in world.ticks(REST)):
+                    bad.append("the host was left without an answer to %r" % line)
         except (BrokenPipeError, OSError):
             pass
-        except AssertionError as e:
-            if p.running() and not p.out.eof:
-                bad.append("the host was left without an answer: %s" % str(e)[:300])
         p.close_stdin()
-        try:
-            p.wait(REST)
-        except AssertionError:
-            bad.append("it does not end with its input")
-            p.kill()
-            p.wait(10)
+        bad += over(p, REST, "with its input")
         self.deaths += p.popen.returncode != 0
         self.out = p.out.text
         return bad + ended(p, self.notes)
@@ -215,6 +210,6 @@ class Hosted(Pipe):
     def judged(self):
         p = self.g.start("run")
         p.close_stdin()
-        p.wait(SETTLE)
-        bad = [] if p.popen.returncode == 0 else ["the life without faults ended with %s: %s" % (p.popen.returncode, p.report())]
+        bad = over(p, SETTLE, "with its input")
+        bad += [] if p.popen.returncode == 0 else ["the life without faults ended with %s: %s" % (p.popen.returncode, p.report())]
         return bad + judge.of_database(self)

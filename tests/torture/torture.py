@@ -2,7 +2,7 @@
 """
 Torture: scenes replayed with one kernel call, or one allocation, made to fail.
 
-usage: torture.py [--scenes A,B] [--calls open,alloc] [--seed N] [--seconds N] [--fault F] [--jobs N]
+usage: torture.py [--scenes A,B] [--calls open,alloc] [--seed N] [--seconds N] [--fault F] [--every] [--jobs N]
 
 Each scene is run twice to learn from which places calls are made, then once for each of them and
 for each error that the call may give, in an order drawn by the seed; with --seconds, those that begin in that time.
@@ -44,7 +44,7 @@ def make(name, folder, template):
     return commands.Run(next(c for c in commands.TABLE if c.name == name), template, folder)
 
 
-def one(name, folder, template, fault=None, learn=False):
+def one(name, folder, template, fault=None):
     """One run of a scene; what was wrong with it, and the book of places."""
     become_subreaper()
     before = {(pid, st[2]) for pid, st in descendants().items()}
@@ -52,13 +52,11 @@ def one(name, folder, template, fault=None, learn=False):
     try:
         s = make(name, folder, template)
         bad += s.live(GANTRY_PLACES=places, **({"GANTRY_FAULT": fault} if fault else {}))
-        if learn and isinstance(s, commands.Run):
-            s.learn()
         bad += s.judged()
     except Exception:
         bad.append(traceback.format_exc())
     if s:
-        bad += s.close() if not isinstance(s, type) else []
+        bad += s.close()
         # A process that aborts for want of memory is meant to.
         bad = [b for b in bad if "crashed with signal 6" not in b or "out of memory" not in b]
         left = survivors(before, s.g.procs)
@@ -76,7 +74,7 @@ def one(name, folder, template, fault=None, learn=False):
 
 def learn(name, template):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="torture-%s-" % name))
-    bad, seen, _ = one(name, folder, template, learn=True)
+    bad, seen, _ = one(name, folder, template)
     if not bad:
         shutil.rmtree(folder)
     return name, bad, seen, commands.Run.reference.get(name), str(folder)
@@ -110,12 +108,16 @@ def prepare(folder):
     return p.g.db_path
 
 
-def plan(known, calls, rng):
-    """(scene, fault) in the order in which they are tried: each place once before any a second time."""
+def plan(known, calls, every, rng):
+    """(scene, fault) in the order in which they are tried: each place once before any a second time.
+    A place that several scenes come by is tried in the last of them alone, a command, unless every is set."""
     rounds = collections.defaultdict(list)
+    last = {p.hash: name for name, places in known.items() for p in places}
     for name, places in known.items():
         for p in places:
             if calls and p.call not in calls and not (p.child and "child" in calls):
+                continue
+            if not every and last[p.hash] != name:
                 continue
             hows = list(book.HOWS[p.call])
             rng.shuffle(hows)
@@ -161,22 +163,26 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--seconds", type=float, default=0)
     p.add_argument("--fault", default="")
+    p.add_argument("--every", action="store_true")
     p.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
     opt = p.parse_args()
     scenes = [s for s in opt.scenes.split(",") if s] or SCENES
     unknown = set(scenes) - set(SCENES)
     if unknown:
         p.error("no such scene: %s; there are %s" % (", ".join(unknown), ", ".join(SCENES)))
-    end = time.monotonic() + opt.seconds if opt.seconds else None
     tally, top = Tally(), pathlib.Path(tempfile.mkdtemp(prefix="torture-template-"))
     become_subreaper()
     template = prepare(top)
     with concurrent.futures.ProcessPoolExecutor(opt.jobs) as pool:
         known, references = learn_all(pool, scenes, template, tally)
-        print("\n".join("%s: %d places" % (n, len(known[n])) for n in scenes))
+        for n in scenes:
+            kinds = collections.Counter(("child's " if p.child else "") + p.call for p in known[n])
+            print("%s: %d places: %s" % (n, len(known[n]), ", ".join("%d %s" % (k[1], k[0]) for k in kinds.most_common())))
         sys.stdout.flush()
+        end = time.monotonic() + opt.seconds if opt.seconds else None
         todo = iter([(n, opt.fault) for n in scenes] if opt.fault else
-                    plan(known, [c for c in opt.calls.split(",") if c], random.Random(opt.seed)))
+                    plan(known, [c for c in opt.calls.split(",") if c],
+                         opt.every, random.Random(opt.seed)))
         waiting = set()
         while True:
             while len(waiting) < opt.jobs and (end is None or time.monotonic() < end):

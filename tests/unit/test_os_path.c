@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +37,20 @@ static void kinds_and_modes_are_told(void **state)
 	assert_int_equal(unlink(link), 0);
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(path_kind(file, NULL), PATH_NONE);
+	assert_true(path_exists(dir) && !path_exists(file));
 	assert_int_equal(rmdir(dir), 0);
+	assert_false(path_exists("/dev/null/below"));
+}
+
+static void what_cannot_be_looked_at_is_taken_to_be_there(void **state)
+{
+	char name[300];
+
+	memset(name, 'x', sizeof name);
+	memcpy(name, "/tmp/", 5);
+	name[sizeof name - 1] = 0;
+	assert_true(path_exists(name));
+	assert_int_equal(path_kind(name, NULL), PATH_NONE);
 }
 
 static void the_directory_part_is_found(void **state)
@@ -75,6 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_and_modes_are_told),
+		cmocka_unit_test(what_cannot_be_looked_at_is_taken_to_be_there),
 		cmocka_unit_test(the_directory_part_is_found),
 		cmocka_unit_test(the_nearest_existing_parent_is_found),
 		cmocka_unit_test(the_working_directory_is_absolute),
