@@ -175,7 +175,9 @@ $(OUT)/tests/%.o: tests/%.c $(OUT)/compile.flags | deps-dev
 $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(unit_shared) $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ldflags) -o $@ $< $(unit_shared) $(lib) $(pkg_libs) $(test_libs)
+	$(Q)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(lib) $(pkg_libs) $(test_libs)
+
+$(OUT)/unit/test_os_seam: $(seam_o)
 
 $(OUT)/bench/%: $(OUT)/tests/bench/%.o $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)

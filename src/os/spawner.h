@@ -73,7 +73,8 @@ struct spawner_event {
 /* The daemon's socket to the spawner; -1 when there is none. */
 int spawner_socket(void);
 
-/* Send without blocking; a peer that is gone shows when reading. */
+/* Send without blocking.  What cannot be said ends the connection, so that nobody waits for
+ * it; a peer that is gone shows when reading. */
 void spawner_tell(int sock, int type, int stage, int value);
 
 /* Wipe the request from this process's memory: its environment may hold secrets of the one

@@ -48,7 +48,14 @@ void spawner_tell(int sock, int type, int stage, int value)
 {
 	struct spawner_event ev = { .type = type, .stage = stage, .value = value };
 
-	(void)send(sock, &ev, sizeof ev, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t n;
+
+	do
+		n = send(sock, &ev, sizeof ev, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	/* Who waits for what cannot be said hears the end of it instead. */
+	if (n < 0)
+		(void)shutdown(sock, SHUT_RDWR);
 }
 
 static pid_t parent_of(int proc, const char *pid)

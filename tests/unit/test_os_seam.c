@@ -3,7 +3,7 @@
  * os/seam.c, and its faults must reach our own calls and those of SQLite.  Each row runs
  * this program again with the environment that asks for the fault.
  */
-#include "seam/seam_test.c"
+#include "seam/faults.h"
 
 #include "children.h"
 
@@ -11,7 +11,15 @@
 #include "os/file.h"
 #include "os/wait.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <stdint.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -210,6 +218,11 @@ static void our_own_calls_fail_when_asked(void **state)
 		{ "kill:write:2", "ok | killed by signal 9" },
 		{ "kill:rename:1", "| killed by signal 9" },
 		{ "fdatasync:1", "ok ok ok | exit 0" },
+		{ "write:1-3:SHORT", "ok ok ok | exit 0" },
+		{ "child:write:1-3", "ok ok ok | exit 0" },
+		{ "write@12ab", "ok ok ok | exit 0" },
+		{ "write@xyz", "| exit 2" },
+		{ "write@0", "| exit 2" },
 		{ "nonsense:1", "| exit 2" },
 		{ "write:0", "| exit 2" },
 		{ "write", "| exit 2" },
