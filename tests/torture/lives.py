@@ -31,7 +31,7 @@ def ended(p, out, one_line=False):
     if "Assertion" in err:
         bad.append("an assertion failed: %s" % err[-600:])
     elif code == -signal.SIGABRT:
-        if not re.search(r"^gantry: out of memory.*\n\Z", err, re.M):
+        if len(re.findall(r"^gantry: out of memory: .+$", err, re.M)) != 1:
             bad.append("it aborted without a line: %r" % err[-300:])
         out.append("aborted")
     elif code is not None and code < 0:
