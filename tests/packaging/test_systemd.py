@@ -82,7 +82,7 @@ def under(tree, static, tmp_path):
     return run
 
 
-def test_the_filter_refuses_what_is_not_in_it(under, tree):
+def test_the_filter_refuses_what_is_not_in_it(tree):
     """To trace no process at all is ESRCH for anybody; under the filter it is EPERM, and what is in the list goes through."""
     sys.path.insert(0, str(tree / "tests/packaging"))
     import filtered
