@@ -165,8 +165,8 @@ static bool take_back(struct errands *x, struct errand *n, struct errand_thread 
 
 static int add(struct errands *x, str channel, str address, str sender, str text, struct err *e)
 {
-	struct errand n = { .state = ERRAND_WAITS }, *slot;
-	struct errand_thread *idle;
+	struct errand n = { .state = ERRAND_WAITS }, *slot = NULL;
+	struct errand_thread *idle = NULL;
 	int rc = cancel_init(&n.token, &x->g->stop, 0, e);
 
 	if (rc < 0)
