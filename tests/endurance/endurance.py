@@ -63,6 +63,7 @@ KEPT = {"GANTRY_STORAGE_RETENTION_%s_DAYS" % k: "1" for k in ("MESSAGES", "ENDED
 BUSY = ("select 1 from inbox where state in ('ready', 'claimed') union all "
         "select 1 from turns where state in ('ready', 'running', 'parked') union all "
         "select 1 from outbox where state in ('raw', 'ready') union all "
+        "select 1 from pieces where state = 'sending' union all "
         "select 1 from job_runs where state = 'started' union all "
         "select 1 from jobs where enabled = 1 and next_at_ms > 0 and next_at_ms <= ? limit 1")
 
@@ -142,8 +143,9 @@ class Clocked(Bot):
         return await super()._poll(reader, call)
 
     def polled(self):
-        """Nothing waits for the poll, and the poll waits."""
-        return not self.updates and self.waiting and self.now() < self.ends_at
+        """Nothing waits for the poll, the poll waits, and no other call is on its way."""
+        return not self.updates and self.waiting and self.now() < self.ends_at and all(
+            c.method == "getUpdates" or c.departed for c in self.calls[-100:])
 
 
 def switches(pid):
@@ -206,7 +208,7 @@ class Day:
     def step(self, seconds):
         """Time passes; everything that follows from it is done."""
         meals, began, (before, _) = self.manager.meals, time.monotonic(), switches(self.proc.pid)
-        self.bot.step(seconds)
+        self.bot.step(seconds, busy=True)
         self.bot.changed()
         self.hungry += not self.manager.fed_since(meals)
         self.longest_s = max(self.longest_s, time.monotonic() - began)

@@ -636,8 +636,11 @@ class Telegram(Methods):
         if fault and fault.hang:
             await asyncio.Event().wait()
         if fault or not f:
-            return await self._write(writer, fault.http if fault else 404, "text/html", b"<html>no</html>")
-        return await self._write(writer, 200, "application/octet-stream", f["data"])
+            out = await self._write(writer, fault.http if fault else 404, "text/html", b"<html>no</html>")
+        else:
+            out = await self._write(writer, 200, "application/octet-stream", f["data"])
+        self._departed(call)
+        return out
 
     def _read(self, connection, verb, method, headers, body):
         """The Call of a request; params that cannot be read are violations."""
