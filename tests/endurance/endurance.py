@@ -162,6 +162,25 @@ def switches(pid):
     return found, runs
 
 
+def below(pid):
+    """All that it forked, without a walk through all of /proc."""
+    found = []
+    for task in pathlib.Path("/proc/%d/task" % pid).glob("*/children"):
+        try:
+            found += map(int, task.read_text().split())
+        except OSError:
+            pass
+    return found + [p for child in found for p in below(child)]
+
+
+def busy(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] in "RD"
+    except OSError:
+        return False
+
+
 class Day:
     def __init__(self, folder, seed):
         self.rng = random.Random(seed)
@@ -219,8 +238,7 @@ class Day:
     def rests(self, before):
         """Has each thread looked at its time since, does none run, and no tool server?"""
         now, runs = switches(self.proc.pid)
-        return not runs and all(now[t] > before.get(t, 0) + 1 for t in now) and not any(
-            state in "RD" for _, state, _ in descendants(self.proc.pid).values())
+        return not runs and all(now[t] > before.get(t, 0) + 1 for t in now) and not any(map(busy, below(self.proc.pid)))
 
     def settle(self, before):
         end = time.monotonic() + limit(STUCK_S)
@@ -272,7 +290,7 @@ class Day:
                  for p in (self.g.db_path, self.g.db_path.with_name(self.g.db_path.name + "-wal"))]
         r = {"hour": len(self.rows) + 1, "of": note, "anon": int(status["RssAnon"]), "pss": pss,
              "fds": len(os.listdir("/proc/%d/fd" % pid)), "threads": int(status["Threads"]),
-             "children": len(descendants(pid)), "db": sizes[0], "wal": sizes[1],
+             "children": len(below(pid)), "db": sizes[0], "wal": sizes[1],
              "turns": self.db.execute("select count(*) from turns").fetchone()[0],
              "said": len(self.said), "asked": len(self.model.requests)}
         self.rows.append(r)
@@ -281,9 +299,10 @@ class Day:
 
     def end(self):
         """A clean end; what was wrong with it."""
-        self.db.close()
-        self.bot.stop_gantry(self.proc)
+        if self.db:
+            self.db.close()
         bad = self.g.stop()
+        bad += ["exit %d" % p.popen.returncode for p in self.g.procs if p.popen.returncode]
         self.bot.stop()
         self.model.stop()
         return (bad + ["the model refused: " + v for v in self.model.violations] +
@@ -343,15 +362,17 @@ def judge(w, since_ms, until_ms):
 def run(opt, folder):
     become_subreaper()
     before = {(pid, st[2]) for pid, st in descendants().items()}
-    w, began = Day(folder, opt.seed), time.monotonic()
-    w.begin()
-    print(HEAD)
-    w.hours(opt.warm, opt.step, "first")
-    since = w.now_ms()
-    w.late = dict.fromkeys(LIMITS, 0.0)
-    w.hours(opt.hours, opt.step, "measured")
-    found = judge(w, since, w.now_ms())
-    bad = w.end()
+    w, began, found = Day(folder, opt.seed), time.monotonic(), []
+    try:
+        w.begin()
+        print(HEAD)
+        w.hours(opt.warm, opt.step, "first")
+        since = w.now_ms()
+        w.late = dict.fromkeys(LIMITS, 0.0)
+        w.hours(opt.hours, opt.step, "measured")
+        found = judge(w, since, w.now_ms())
+    finally:
+        bad = w.end()
     left = survivors(before, w.g.procs)
     for pid, _ in left:
         os.kill(pid, signal.SIGKILL)
