@@ -5,11 +5,9 @@
 #include "agent/asks.h"
 
 #include "agent/sampling.h"
+#include "mcp/rpc.h"
 #include "os/log.h"
 #include "text/text.h"
-
-#define INVALID_PARAMS (-32602)
-#define NOT_OFFERED (-32601)
 
 static int refuse(struct mcp_answer *out, int code, str why)
 {
@@ -71,7 +69,7 @@ static int by_row(struct run *r, str call_id, const struct mcp_question *q, stru
 
 	out->result = end.result;
 	if (rc == E_LIMIT)
-		return refuse(out, INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
+		return refuse(out, MCP_INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
 	return rc < 0 ? err_set(e, rc, "%s", why.msg) : OK;
 }
 
@@ -84,7 +82,7 @@ static int ask_person(struct run *r, str call_id, const struct mcp_question *q, 
 	if (form_read(&f, q->params, a, &why) < 0) {
 		log_warn("question.refused", "server=%.*s err=%.*s", STRF(log_q(a, q->server)),
 			 STRF(log_q(a, str_of(why.msg))));
-		return refuse(out, INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
+		return refuse(out, MCP_INVALID_PARAMS, arena_dup(a, str_of(why.msg)));
 	}
 	if (r->io && r->io->parks)
 		return by_row(r, call_id, q, a, out, c, e);
@@ -103,5 +101,5 @@ int asks_answer(struct run *r, str call_id, const struct mcp_question *q, struct
 	case MCP_ROOTS:
 		break;
 	}
-	return refuse(out, NOT_OFFERED, S("this is not offered here"));
+	return refuse(out, MCP_METHOD_NOT_FOUND, S("this is not offered here"));
 }

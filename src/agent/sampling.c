@@ -9,13 +9,12 @@
 #include "agent/once.h"
 #include "agent/sampling_wire.h"
 #include "config/price.h"
+#include "mcp/rpc.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "text/text.h"
 
 #define REFUSED (-1) /* as the protocol has it for a no of the person */
-#define INVALID_PARAMS (-32602)
-#define INTERNAL (-32603)
 #define EXCERPT_MAX 600
 #define AUDIT_EXCERPT 200
 
@@ -206,7 +205,7 @@ static int begin(struct sampling *x, struct mcp_answer *out, const struct cancel
 	int rc = sampling_read(&x->s, x->q->params, &x->cfg, most, x->a, &why);
 
 	if (rc < 0)
-		return refuse(x, INVALID_PARAMS, why.msg, out);
+		return refuse(x, MCP_INVALID_PARAMS, why.msg, out);
 	id_new(x->row.id);
 	x->row.name = x->row.requested = arena_fmt(x->a, "sampling/%.*s", STRF(x->q->server));
 	x->row.provider_id = x->r->t->id;
@@ -245,7 +244,7 @@ int sampling_answer(struct run *r, str call_id, const struct mcp_question *q, st
 	if (rc < 0 && cancel_reason(c) != CANCEL_NONE)
 		return err_set(e, rc, "%s", why.msg);
 	if (rc < 0) {
-		(void)refuse(&x, INTERNAL, why.msg, out);
+		(void)refuse(&x, MCP_INTERNAL_ERROR, why.msg, out);
 		/* How we are doing is no business of the server's. */
 		out->message = S("the model could not be asked");
 		return OK;

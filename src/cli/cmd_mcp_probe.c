@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 
 #include "cli/probe_auth.h"
+#include "mcp/rpc.h"
 #include "mcp/host.h"
 #include "os/clock.h"
 #include "text/json.h"
@@ -128,7 +129,8 @@ static int on_question(void *arg, const struct mcp_question *q, struct arena *a,
 	(void)e;
 	*out = (struct mcp_answer){ .result = arena_dup(a, answer) };
 	if (!answer.n)
-		*out = (struct mcp_answer){ .code = -32601, .message = S("not served") };
+		*out = (struct mcp_answer){ .code = MCP_METHOD_NOT_FOUND,
+					    .message = S("not served") };
 	return OK;
 }
 

@@ -115,7 +115,7 @@ static void take_one(struct serve *s, const struct mcp_msg *m, struct mcp_line *
 		log_info("serve.host", "name=%.*s revision=%s",
 			 STRF(log_q(&line->a, str_of(s->peer.host))), s->peer.revision);
 	if (ev.kind == MCP_SERVE_CALL && serve_table_has(s, ev.to.id)) {
-		mcp_serve_error(&ev.to, -32600, S("the id is in use"), &b);
+		mcp_serve_error(&ev.to, MCP_INVALID_REQUEST, S("the id is in use"), &b);
 		ev.kind = MCP_SERVE_NOTHING;
 	}
 	if (b.n && batch)

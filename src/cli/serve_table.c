@@ -10,7 +10,6 @@
 #define ALIVE_MS 10000 /* how often a call that is quiet says that it works */
 #define AGAIN_MS 50 /* until a cancel is tried again that came before its turn */
 #define KEEP_MS 600000 /* how long a result waits for a host that asked and went */
-#define TOO_MANY (-32000)
 
 static void *call_main(void *arg)
 {
@@ -125,7 +124,7 @@ void serve_table_begin(struct serve *s, const struct mcp_serve_event *ev,
 	if (!k) {
 		SCOPED(arena_free) struct arena a = { 0 };
 		struct buf b = buf_in(&a, 4096);
-		mcp_serve_error(&ev->to, TOO_MANY, S("too many calls at once"), &b);
+		mcp_serve_error(&ev->to, MCP_TOO_MANY, S("too many calls at once"), &b);
 		serve_emit(s, batch, buf_str(&b));
 		return;
 	}

@@ -77,4 +77,10 @@ struct mcp_linger {
 	int64_t asked_ms;
 };
 
+/* Of one call. */
+struct mcp_limit {
+	int64_t call_ms; /* without an answer or progress */
+	int64_t max_ms; /* in all */
+};
+
 #endif

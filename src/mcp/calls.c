@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #define RESULT_MAX ((size_t)256 << 20)
-#define INTERNAL_ERROR (-32603)
 #define ACCEPT "{\"action\":\"accept\"}"
 #define LINKS_TRIES 8
 
@@ -82,7 +81,7 @@ static bool look(struct mcp_calls *c, struct mcp_slot *s, struct mcp_slot *got,
 struct mcp_frame *mcp_slots_refusal(const struct mcp_asked *q)
 {
 	return mcp_frame_answer(q->id,
-				&(struct mcp_answer){ .code = INTERNAL_ERROR,
+				&(struct mcp_answer){ .code = MCP_INTERNAL_ERROR,
 						      .message = S("it was not answered") });
 }
 

@@ -3,15 +3,16 @@
  *
  * A caller puts a frame into the queue and waits for its own bell and nothing else.  The
  * server's thread takes frames out, writes each whole, and hands the answers in.  While that
- * thread has nothing to write, callers write short frames themselves: whole, or not at all.  A call whose
- * caller left is forgotten: its answer is dropped, and the server is told.
+ * thread has nothing to write, callers write short frames themselves: whole, or not at all.  A call
+ * whose caller left is forgotten: its answer is dropped, and the server is told.
  *
  * A call that was not written yet survives the death of its server: it waits for the next
  * life of it, until mcp_calls_shut() says that there is none to wait for.
  *
  * What the server asks in the midst of a call is answered in its caller's thread.
  *
- * Threads  mcp_calls_do() and mcp_calls_request() from any thread, many at once; the rest from the server's thread.
+ * Threads  mcp_calls_do(), mcp_calls_request() and mcp_calls_bell() from any thread, many at once; the
+ *          rest from the server's thread.
  * Limits   256 open calls, 512 frames in the queue, 4 questions that wait for one caller,
  *          32 in one call.
  */
@@ -19,7 +20,7 @@
 #define MCP_CALLS_H
 
 #include "mcp/frame.h"
-#include "mcp/link.h"
+#include "mcp/session.h"
 #include "os/wait.h"
 
 struct mcp_calls;
@@ -40,7 +41,8 @@ int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
 		      const struct json **result, const struct cancel *cancel,
 		      struct err *e) MUSTUSE;
 
-/* As linger of struct mcp_link. */
+/* Hear what is said of a task, for ms, less when the server says that it is another now.  E_IO it
+ * died; what on_question of the call failed with; the codes of cancel. */
 int mcp_calls_linger(struct mcp_calls *c, struct mcp_linger *l, int64_t ms,
 		     const struct cancel *cancel, struct err *e) MUSTUSE;
 

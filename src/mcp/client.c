@@ -7,14 +7,10 @@
  */
 #include "mcp/client.h"
 
-#include "mcp/calls.h"
 #include "mcp/child.h"
 #include "mcp/flood.h"
-#include "mcp/noise.h"
-#include "mcp/notices.h"
-#include "mcp/watches.h"
+#include "mcp/hearer.h"
 #include "os/clock.h"
-#include "os/log.h"
 #include "os/proc.h"
 
 #include <errno.h>
@@ -24,34 +20,21 @@
 #include <unistd.h>
 
 #define CHUNK 65536
-#define INVALID_REQUEST (-32600)
-#define CONTROL_MAX ((size_t)1 << 20)
 #define DRAIN_ROUNDS 64
 #define EOF_MS 2000
 #define TERM_MS 2000
 #define DEAD_EOF_MS 100
 #define DEAD_TERM_MS 1000
 
-/* What outlives a life. */
-struct client {
-	struct arena a; /* owns this */
-	const struct mcp_link_opt *opt;
-	struct mcp_calls *calls;
-};
-
 struct conn {
 	const struct mcp_link_opt *opt;
 	struct mcp_calls *calls;
 	struct proc *proc;
-	struct mcp_session session;
-	struct mcp_notices notices;
+	struct mcp_hearer hear;
 	struct mcp_lines lines;
-	struct mcp_noise errs, foreign, logs;
+	struct mcp_noise errs, foreign;
 	struct mcp_flood flood;
 	bool flood_told;
-	/* Messages of the session that wait to be written. */
-	struct arena control_arena;
-	struct buf control;
 	/* What is being written: a call's frame, or a batch of the session's messages. */
 	struct mcp_frame *frame;
 	struct arena batch_arena;
@@ -60,7 +43,6 @@ struct conn {
 	bool lent; /* callers may write, see mcp_calls_lend() */
 	int64_t stalled_ms; /* since when no byte of it could be written; 0: it moves */
 	bool out_open, err_open; /* the child's */
-	bool was_ready;
 	char chunk[CHUNK];
 };
 
@@ -71,19 +53,16 @@ static void noise_init(struct mcp_noise *n, const char *event, const struct mcp_
 	n->secrets_n = opt->secrets_n;
 }
 
-static struct conn *conn_new(struct arena *a, const struct client *client)
+static struct conn *conn_new(struct arena *a, const struct mcp_link_opt *opt)
 {
-	const struct mcp_link_opt *opt = client->opt;
 	struct conn *c = NEW(a, struct conn);
 
 	c->opt = opt;
-	c->calls = client->calls;
-	mcp_session_init(&c->session, &opt->session);
+	c->calls = opt->calls;
+	mcp_hearer_init(&c->hear, opt, opt->secrets, opt->secrets_n);
 	mcp_lines_init(&c->lines, opt->line_max);
 	noise_init(&c->errs, "mcp.stderr", opt);
 	noise_init(&c->foreign, "mcp.foreign", opt);
-	noise_init(&c->logs, "mcp.log", opt);
-	c->control = buf_in(&c->control_arena, CONTROL_MAX);
 	c->out_open = c->err_open = true;
 	return c;
 }
@@ -91,11 +70,9 @@ static struct conn *conn_new(struct arena *a, const struct client *client)
 static void conn_free(struct conn *c)
 {
 	proc_close(c->proc);
-	mcp_session_done(&c->session);
-	mcp_notices_done(&c->notices);
+	mcp_hearer_done(&c->hear);
 	mcp_lines_done(&c->lines);
 	mcp_frame_free(c->frame);
-	arena_free(&c->control_arena);
 	arena_free(&c->batch_arena);
 }
 
@@ -110,13 +87,10 @@ static void lend(struct conn *c, bool may)
 /* Nothing is being written: take the next thing up, if there is any. */
 static void next_output(struct conn *c)
 {
-	if (c->control.n) {
+	c->out = mcp_hearer_send(&c->hear, &c->batch_arena);
+	if (c->out.n) {
 		lend(c, false);
-		c->out = buf_str(&c->control);
-		c->batch_arena = c->control_arena;
-		c->control_arena = (struct arena){ 0 };
-		c->control = buf_in(&c->control_arena, CONTROL_MAX);
-	} else if (c->session.phase == MCP_PHASE_READY &&
+	} else if (c->hear.session.phase == MCP_PHASE_READY &&
 		   (c->frame = mcp_calls_next(c->calls))) {
 		c->lent = false;
 		c->out = c->frame->text;
@@ -160,76 +134,6 @@ static int pump(struct conn *c, struct err *e)
 	}
 }
 
-static void remark(const struct conn *c, str text)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-
-	log_warn("mcp.tools", "server=%.*s note=%.*s", STRF(c->opt->label),
-		 STRF(log_q(&a, text)));
-}
-
-static void took_tools(struct conn *c, const struct mcp_event *ev)
-{
-	if (ev->text.n)
-		remark(c, ev->text);
-	mcp_calls_speak(c->calls, &c->session);
-	c->was_ready = true;
-	c->opt->on_tools(c->opt->arg, &c->session, &c->session.pages.listing);
-	mcp_pages_done(&c->session.pages);
-}
-
-/* Whoever made the call answers it; where nobody can, the server hears so at once. */
-static void took_question(struct conn *c, const struct mcp_event *ev, struct arena *line)
-{
-	const char *why;
-
-	if (!mcp_calls_question(c->calls, ev, line, &why))
-		mcp_rpc_refuse(&c->control, ev->request, INVALID_REQUEST, str_of(why));
-}
-
-static int take_message(struct conn *c, struct arena *line, const struct mcp_msg *m,
-			struct err *e)
-{
-	int64_t now = clock_mono_ms();
-	struct mcp_event ev;
-	int rc = mcp_session_take(&c->session, m, now, line, &c->control, &ev, e);
-
-	if (rc < 0)
-		return rc;
-	switch (ev.kind) {
-	case MCP_EVENT_TOOLS:
-		took_tools(c, &ev);
-		break;
-	case MCP_EVENT_ANSWER:
-		mcp_calls_answer(c->calls, &ev, line);
-		break;
-	case MCP_EVENT_PROGRESS:
-		mcp_calls_progress(c->calls, &ev);
-		break;
-	case MCP_EVENT_LOG:
-		mcp_noise_line(&c->logs, ev.level.n ? str_sub(ev.level, 0, 20) : S("info"),
-			       ev.text, now);
-		break;
-	case MCP_EVENT_QUESTION:
-		took_question(c, &ev, line);
-		break;
-	case MCP_EVENT_WITHDRAWN:
-		mcp_calls_withdraw(c->calls, ev.request);
-		break;
-	case MCP_EVENT_NOTICE:
-		mcp_notices_add(&c->notices, ev.method, ev.params, now);
-		break;
-	case MCP_EVENT_ODD:
-		remark(c, ev.text);
-		break;
-	case MCP_EVENT_NONE:
-		break;
-	}
-	if (c->control.full)
-		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
-	return OK;
-}
-
 /* Each message of a batch has to own its memory, so each is read again for itself. */
 static int take_batch(struct conn *c, const struct json *batch, struct err *e)
 {
@@ -242,7 +146,7 @@ static int take_batch(struct conn *c, const struct json *batch, struct err *e)
 		json_write(&b, v);
 		mcp_rpc_read(&m, &a, buf_str(&b));
 		if (m.kind != MCP_BATCH)
-			rc = take_message(c, &a, &m, e);
+			rc = mcp_hearer_take(&c->hear, &m, 0, &a, e);
 		arena_free(&a);
 		if (rc < 0)
 			return rc;
@@ -253,18 +157,11 @@ static int take_batch(struct conn *c, const struct json *batch, struct err *e)
 /* The answer to id could not be kept: it is answered with an error of ours. */
 static int answer_lost(struct conn *c, int64_t id, const char *why, struct err *e)
 {
-	struct arena a = { 0 };
-	struct mcp_msg m;
-	int rc;
+	char error[128];
 
-	mcp_rpc_read(&m, &a,
-		     arena_fmt(&a,
-			       "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":{\"message\":"
-			       "\"the answer was %s and was dropped\"}}",
-			       (long long)id, why));
-	rc = take_message(c, &a, &m, e);
-	arena_free(&a);
-	return rc;
+	(void)snprintf(error, sizeof(error),
+		       "{\"message\":\"the answer was %s and was dropped\"}", why);
+	return mcp_hearer_fail(&c->hear, id, str_of(error), e);
 }
 
 /* A line that is too long or, as a whole, too deep to read. */
@@ -290,7 +187,7 @@ static int take_unread(struct conn *c, const struct mcp_line *line, struct err *
 	case MCP_LOST_UNKNOWN:
 		break;
 	}
-	n = mcp_session_open(&c->session, ids);
+	n = mcp_session_open(&c->hear.session, ids);
 	n += mcp_calls_written(c->calls, ids + n, COUNT(ids) - n);
 	for (size_t i = 0; i < n && rc == OK; i++)
 		rc = answer_lost(c, ids[i], why, e);
@@ -312,7 +209,7 @@ static int take_line(struct conn *c, struct mcp_line *line, struct err *e)
 		return take_batch(c, m.batch, e);
 	if (m.kind == MCP_FOREIGN)
 		mcp_noise_line(&c->foreign, (str){ 0 }, line->text, clock_mono_ms());
-	return take_message(c, &line->a, &m, e);
+	return mcp_hearer_take(&c->hear, &m, 0, &line->a, e);
 }
 
 /* One read of the child's stdout; *more: there may be more at once. */
@@ -372,12 +269,10 @@ static int drain(struct conn *c, struct err *e)
 
 static int64_t wake_at(struct conn *c, bool idle)
 {
-	int64_t due = mcp_session_due(&c->session, idle);
+	int64_t due = mcp_hearer_due(&c->hear, idle);
 
 	if (c->stalled_ms && c->stalled_ms + c->opt->stall_ms < due)
 		due = c->stalled_ms + c->opt->stall_ms;
-	if (c->notices.due_ms && c->notices.due_ms < due)
-		due = c->notices.due_ms;
 	if (c->flood.until_ms && c->flood.until_ms < due)
 		due = c->flood.until_ms;
 	return due == INT64_MAX ? 0 : due;
@@ -389,31 +284,10 @@ static bool floods(struct conn *c, int64_t now)
 	if (!mcp_flood_over(&c->flood, now))
 		return false;
 	if (!c->flood_told)
-		remark(c, S("it sends more than anybody asked for, and is read slowly"));
+		mcp_hearer_remark(
+			&c->hear,
+			S("it sends more than anybody asked for, and is read slowly"));
 	return c->flood_told = true;
-}
-
-static void tell_notices(struct conn *c, int64_t now)
-{
-	struct mcp_notices due;
-
-	if (!mcp_notices_take(&c->notices, now, &due))
-		return;
-	for (const struct mcp_notice *n = due.first; n; n = n->next)
-		c->opt->on_notice(c->opt->arg, n->method, n->params);
-	mcp_notices_done(&due);
-}
-
-/* The resources that are watched are others now. */
-static void watch(struct conn *c)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	str *uris;
-	size_t n;
-
-	bell_hear(mcp_watches_bell(c->opt->watches));
-	n = mcp_watches_copy(c->opt->watches, &a, &uris);
-	mcp_session_watch(&c->session, uris, n, &c->control);
 }
 
 enum { BELL, WATCH, OUT, ERR, IN, EXIT, FDS };
@@ -431,27 +305,27 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 		[EXIT] = { .fd = proc_exit_fd(c->proc), .events = POLLIN },
 	};
 	int64_t now = clock_mono_ms();
-	int rc = mcp_session_tick(&c->session, now, idle, &c->control, e);
+	int rc = mcp_session_tick(&c->hear.session, now, idle, &c->hear.out, e);
 
 	if (rc < 0 || (rc = pump(c, e)) < 0)
 		return rc;
 	if (c->stalled_ms && now >= c->stalled_ms + c->opt->stall_ms)
 		return err_set(e, E_TIMEOUT, "it read nothing for %lld ms",
 			       (long long)c->opt->stall_ms);
-	tell_notices(c, now);
+	mcp_hearer_tick(&c->hear, now);
 	if (floods(c, now))
 		fds[OUT].fd = fds[ERR].fd = -1;
 	if (c->out.n)
 		fds[IN].fd = proc_fd(c->proc, 0);
 	else
-		lend(c, c->session.phase == MCP_PHASE_READY);
+		lend(c, c->hear.session.phase == MCP_PHASE_READY);
 	rc = wait_fds(fds, FDS, wake_at(c, idle), stop, e);
 	if (rc < 0)
 		return rc == E_TIMEOUT && cancel_reason(stop) == CANCEL_NONE ? OK : rc;
 	if (fds[BELL].revents)
 		bell_hear(mcp_calls_bell(c->calls));
 	if (fds[WATCH].revents)
-		watch(c);
+		mcp_hearer_watch(&c->hear);
 	if (fds[ERR].revents)
 		(void)read_err(c);
 	if (fds[OUT].revents && (rc = read_out(c, &more, e)) < 0)
@@ -464,15 +338,15 @@ static int serve(struct conn *c, const struct cancel *stop, struct err *e)
 /* "exit 1; stderr: its last line", as far as there is such a thing. */
 static void say_why(struct conn *c, int rc, const char *why, struct mcp_ended *out)
 {
-	bool err = c->errs.last[0] || c->was_ready;
+	bool err = c->errs.last[0] || c->hear.was_ready;
 	const char *word = err ? "; stderr: " : "; its output is no JSON-RPC 2.0: ";
 	const char *said = err ? c->errs.last : c->foreign.last;
 
-	if (!said[0] || (rc != E_IO && c->was_ready))
+	if (!said[0] || (rc != E_IO && c->hear.was_ready))
 		word = said = "";
 	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", why, word, said);
-	out->was_ready = c->was_ready;
-	out->probed = rc == E_IO && c->session.phase == MCP_PHASE_DISCOVER;
+	out->was_ready = c->hear.was_ready;
+	out->probed = rc == E_IO && c->hear.session.phase == MCP_PHASE_DISCOVER;
 }
 
 static int end(struct conn *c, int rc, const struct err *e, struct mcp_ended *out)
@@ -498,100 +372,26 @@ static int end(struct conn *c, int rc, const struct err *e, struct mcp_ended *ou
 	return rc;
 }
 
-static int run(void *arg, const struct cancel *stop, struct mcp_ended *out)
+int mcp_client_live(const struct mcp_link_opt *opt, const struct cancel *stop,
+		    struct mcp_ended *out)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	const struct client *client = arg;
-	struct conn *c = conn_new(&a, client);
+	struct conn *c = conn_new(&a, opt);
 	struct err e = { 0 };
-	int rc = mcp_child_start(&c->proc, c->opt, stop, &e);
+	int rc = mcp_child_start(&c->proc, opt, stop, &e);
 
 	*out = (struct mcp_ended){ 0 };
 	if (rc < 0) {
 		(void)snprintf(out->why, sizeof(out->why), "%s", e.msg);
-		mcp_calls_broken(client->calls, NULL, out->why);
+		mcp_calls_broken(opt->calls, NULL, out->why);
 		conn_free(c);
 		return rc;
 	}
-	watch(c);
-	mcp_session_begin(&c->session, clock_mono_ms(), &c->control);
+	mcp_hearer_watch(&c->hear);
+	mcp_hearer_begin(&c->hear);
 	while (rc == OK)
 		rc = serve(c, stop, &e);
 	rc = end(c, rc, &e, out);
 	conn_free(c);
 	return rc;
-}
-
-static void calls_open(void *arg)
-{
-	const struct client *client = arg;
-
-	mcp_calls_open(client->calls);
-}
-
-static void calls_shut(void *arg, const char *why)
-{
-	const struct client *client = arg;
-
-	mcp_calls_shut(client->calls, why);
-}
-
-static int call(void *arg, const struct mcp_call *mc, const struct mcp_limit *limit,
-		struct arena *a, struct mcp_result *result, const struct cancel *c,
-		struct err *e)
-{
-	const struct client *client = arg;
-
-	return mcp_calls_do(client->calls, mc, limit, a, result, c, e);
-}
-
-static int request(void *arg, const struct mcp_request *rq, const struct mcp_limit *limit,
-		   struct arena *a, const struct json **result, const struct cancel *c,
-		   struct err *e)
-{
-	const struct client *client = arg;
-
-	return mcp_calls_request(client->calls, rq, limit, a, result, c, e);
-}
-
-static int linger(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
-		  struct err *e)
-{
-	const struct client *client = arg;
-
-	return mcp_calls_linger(client->calls, l, ms, c, e);
-}
-
-static void client_free(void *arg)
-{
-	struct client *client = arg;
-	struct arena a = client->a;
-
-	mcp_calls_free(client->calls);
-	arena_free(&a);
-}
-
-int mcp_client_link(struct mcp_link *out, const struct mcp_link_opt *opt, struct err *e)
-{
-	struct arena a = { 0 };
-	struct client *client = NEW(&a, struct client);
-	int rc = mcp_calls_new(&client->calls, opt->server->name, opt->session.ids, e);
-
-	if (rc < 0) {
-		arena_free(&a);
-		return rc;
-	}
-	client->a = a;
-	client->opt = opt;
-	*out = (struct mcp_link){
-		.arg = client,
-		.run = run,
-		.open = calls_open,
-		.shut = calls_shut,
-		.call = call,
-		.request = request,
-		.linger = linger,
-		.free = client_free,
-	};
-	return OK;
 }

@@ -111,7 +111,7 @@ static void on_end(void *arg, struct mcp_server *s, const struct mcp_ended *ende
 	unlock(h);
 	if (news)
 		log_warn("mcp.failed", "server=%.*s reason=%.*s retry_ms=%lld",
-			 STRF(s->client.label), STRF(log_q(&a, str_of(ended->why))),
+			 STRF(s->link.label), STRF(log_q(&a, str_of(ended->why))),
 			 (long long)retry_ms);
 }
 
@@ -127,7 +127,7 @@ static void keep_listing(struct mcp_host *h, struct mcp_server *s, str text)
 		return;
 	if (h->opt.save_tools(h->opt.arg, s->cfg.name, text, &e) < 0)
 		log_warn("mcp.tools", "server=%.*s note=\"the list is not kept\" reason=%.*s",
-			 STRF(s->client.label), STRF(log_q(&a, str_of(e.msg))));
+			 STRF(s->link.label), STRF(log_q(&a, str_of(e.msg))));
 	else
 		s->known.kept = hash;
 }
@@ -163,7 +163,7 @@ static void on_tools(void *arg, struct mcp_server *s, const struct mcp_session *
 	log_info(news ? "mcp.connected" : "mcp.tools",
 		 "server=%.*s tools_listed=%zu tools_published=%zu prefix=%.*s est_tokens=%lld "
 		 "revision=%s",
-		 STRF(s->client.label), now.listing.n, now.published, STRF(prefix),
+		 STRF(s->link.label), now.listing.n, now.published, STRF(prefix),
 		 (long long)now.tokens, peer->revision);
 	keep_listing(h, s, text);
 	if (changed && h->opt.on_change)
@@ -194,7 +194,7 @@ static void load_listing(struct mcp_host *h, struct mcp_server *s)
 	if (json_read(&v, &a, text, &e) < 0 || mcp_listing_add(&s->known.listing, v, &e) < 0) {
 		mcp_listing_done(&s->known.listing);
 		log_warn("mcp.tools", "server=%.*s note=\"the kept list is bad\" reason=%.*s",
-			 STRF(s->client.label), STRF(log_q(&a, str_of(e.msg))));
+			 STRF(s->link.label), STRF(log_q(&a, str_of(e.msg))));
 		return;
 	}
 	s->known.kept = str_hash(STR_HASH, text);
@@ -287,7 +287,7 @@ static void start_all(struct mcp_host *h, struct mcp_server *list)
 		struct mcp_ended ended = { 0 };
 
 		(void)snprintf(ended.why, sizeof(ended.why), "%s", e.msg);
-		s->link.shut(s->link.arg, e.msg);
+		mcp_calls_shut(s->calls, e.msg);
 		on_end(h, s, &ended, false, 0);
 	}
 	if (changed && h->opt.on_change)
@@ -472,8 +472,8 @@ void mcp_host_status(struct mcp_host *h, struct arena *a, struct mcp_server_stat
 			.name = arena_dup(a, s->cfg.name),
 			.state = k->state,
 			.note = arena_dup(a, str_of(k->note)),
-			.sandbox = s->client.box
-					   ? config_sandbox_text(a, &s->cfg.box, s->client.box)
+			.sandbox = s->link.box
+					   ? config_sandbox_text(a, &s->cfg.box, s->link.box)
 					   : S(""),
 			.listed = k->listing.n,
 			.published = k->published,
@@ -532,7 +532,7 @@ static void tell_mismatch(struct mcp_host *h, struct mcp_server *s, str tool, st
 	unlock(h);
 	if (news)
 		log_warn("mcp.mismatch", "server=%.*s tool=%.*s reason=%.*s",
-			 STRF(s->client.label), STRF(log_q(&a, tool)), STRF(log_q(&a, why)));
+			 STRF(s->link.label), STRF(log_q(&a, tool)), STRF(log_q(&a, why)));
 }
 
 int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena *a,
@@ -578,7 +578,7 @@ int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, stru
 	    strcmp(request->method, "resources/unsubscribe") == 0)
 		rc = mcp_server_watch(s, request, &peer, &limit, a, result, c, e);
 	else
-		rc = s->link.request(s->link.arg, request, &limit, a, result, c, e);
+		rc = mcp_calls_request(s->calls, request, &limit, a, result, c, e);
 	let_go(h, s);
 	return rc;
 }

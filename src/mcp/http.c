@@ -2,9 +2,8 @@
  * The callers' side of a link over HTTP, and what both sides share, under one lock that is held
  * for looks and copies only.
  */
-#include "mcp/http.h"
-
 #include "mcp/http_link.h"
+
 #include "os/file.h"
 #include "os/thread.h"
 
@@ -390,75 +389,7 @@ static int carry(void *arg, struct mcp_load *load, struct err *e)
 	return rc;
 }
 
-/* ---- the link -------------------------------------------------------------------------- */
-
-static int run(void *arg, const struct cancel *stop, struct mcp_ended *out)
-{
-	return mcp_http_live(arg, stop, out);
-}
-
-static void calls_open(void *arg)
-{
-	const struct mcp_http *h = arg;
-
-	mcp_calls_open(h->calls);
-}
-
-static void calls_shut(void *arg, const char *why)
-{
-	const struct mcp_http *h = arg;
-
-	mcp_calls_shut(h->calls, why);
-}
-
-static int call(void *arg, const struct mcp_call *mc, const struct mcp_limit *limit,
-		struct arena *a, struct mcp_result *result, const struct cancel *c,
-		struct err *e)
-{
-	const struct mcp_http *h = arg;
-
-	return mcp_calls_do(h->calls, mc, limit, a, result, c, e);
-}
-
-static int request(void *arg, const struct mcp_request *rq, const struct mcp_limit *limit,
-		   struct arena *a, const struct json **result, const struct cancel *c,
-		   struct err *e)
-{
-	const struct mcp_http *h = arg;
-
-	return mcp_calls_request(h->calls, rq, limit, a, result, c, e);
-}
-
-static int linger(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
-		  struct err *e)
-{
-	const struct mcp_http *h = arg;
-
-	return mcp_calls_linger(h->calls, l, ms, c, e);
-}
-
-static void nudge(void *arg)
-{
-	const struct mcp_http *h = arg;
-
-	bell_ring(mcp_calls_bell(h->calls));
-}
-
-static void http_free(void *arg)
-{
-	struct mcp_http *h = arg;
-	struct arena a;
-
-	mcp_http_forget(h);
-	mcp_calls_free(h->calls);
-	mcp_auth_free(h->auth);
-	http_pool_close(h->pool);
-	arena_free(&h->place_arena);
-	arena_free(&h->marked_arena);
-	(void)pthread_mutex_destroy(&h->lock);
-	a = h->a;
-	arena_free(&a);
-}
+/* ---- new and free ---------------------------------------------------------------------- */
 
 static int open_pool(struct mcp_http *h, const struct config *config, struct err *e)
 {
@@ -479,8 +410,8 @@ static int open_pool(struct mcp_http *h, const struct config *config, struct err
 		e);
 }
 
-int mcp_http_link(struct mcp_link *out, const struct mcp_link_opt *opt,
-		  const struct config *config, const struct env *vars, struct err *e)
+int mcp_http_new(struct mcp_http **out, const struct mcp_link_opt *opt,
+		 const struct config *config, const struct env *vars, struct err *e)
 {
 	struct arena a = { 0 };
 	struct mcp_http *h = NEW(&a, struct mcp_http);
@@ -488,14 +419,13 @@ int mcp_http_link(struct mcp_link *out, const struct mcp_link_opt *opt,
 
 	h->a = a;
 	h->opt = opt;
+	h->calls = opt->calls;
 	h->carrier = (struct mcp_carrier){ carry, h };
 	h->heard_tail = &h->heard;
 	(void)pthread_mutex_init(&h->lock, NULL);
 	find_headers(h, vars);
 	find_secrets(h);
-	rc = mcp_calls_new(&h->calls, opt->server->name, opt->session.ids, e);
-	if (rc == OK)
-		rc = open_pool(h, config, e);
+	rc = open_pool(h, config, e);
 	if (rc == OK)
 		rc = mcp_auth_new(&h->auth,
 				  &(struct mcp_auth_opt){ .server = opt->server,
@@ -503,19 +433,25 @@ int mcp_http_link(struct mcp_link *out, const struct mcp_link_opt *opt,
 							  .env = vars },
 				  e);
 	if (rc < 0) {
-		http_free(h);
+		mcp_http_free(h);
 		return rc;
 	}
-	*out = (struct mcp_link){
-		.arg = h,
-		.run = run,
-		.open = calls_open,
-		.shut = calls_shut,
-		.call = call,
-		.request = request,
-		.linger = linger,
-		.nudge = nudge,
-		.free = http_free,
-	};
+	*out = h;
 	return OK;
+}
+
+void mcp_http_free(struct mcp_http *h)
+{
+	struct arena a;
+
+	if (!h)
+		return;
+	mcp_http_forget(h);
+	mcp_auth_free(h->auth);
+	http_pool_close(h->pool);
+	arena_free(&h->place_arena);
+	arena_free(&h->marked_arena);
+	(void)pthread_mutex_destroy(&h->lock);
+	a = h->a;
+	arena_free(&a);
 }

@@ -9,7 +9,7 @@
  * A server that forgot our session gets a new one; calls that were refused for it are carried
  * again.
  *
- * Threads  as of any link.
+ * Threads  the server's own, but for what callers do in mcp/calls.
  * Owns     its connections; no thread.
  * Limits   one message <= line_max; see mcp/http_talk.
  */
@@ -19,9 +19,15 @@
 #include "config/load.h"
 #include "mcp/link.h"
 
-/* A link to opt->server, which has a URL; opt and what it points at is borrowed, config and vars
- * are read now. */
-int mcp_http_link(struct mcp_link *out, const struct mcp_link_opt *opt,
-		  const struct config *config, const struct env *vars, struct err *e) MUSTUSE;
+struct mcp_http;
+
+/* To opt->server, which has a URL; opt and what it points at is borrowed, config and vars are read
+ * now. */
+int mcp_http_new(struct mcp_http **out, const struct mcp_link_opt *opt,
+		 const struct config *config, const struct env *vars, struct err *e) MUSTUSE;
+void mcp_http_free(struct mcp_http *h); /* nobody is in its calls; NULL is fine */
+
+/* One life, as mcp_client_live(). */
+int mcp_http_live(struct mcp_http *h, const struct cancel *stop, struct mcp_ended *out);
 
 #endif

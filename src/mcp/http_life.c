@@ -54,7 +54,7 @@ static int on_event(void *arg, str name, str data, struct err *e)
 	l->begun = true;
 	l->place.url = arena_dup(&l->place_arena, url.text);
 	mcp_http_place(l->h, &l->place);
-	mcp_session_begin(&l->session, clock_mono_ms(), &l->control);
+	mcp_hearer_begin(&l->hear);
 	bell_ring(mcp_calls_bell(l->h->calls));
 	return OK;
 }
@@ -252,17 +252,15 @@ static struct mcp_life *life_new(struct arena *a, struct mcp_http *h, const stru
 	l->opt = h->opt;
 	l->stop = stop;
 	l->legacy = h->opt->server->http.transport == MCP_TRANSPORT_SSE;
-	mcp_noise_init(&l->logs, "mcp.log", h->opt->label);
-	l->logs.secrets = h->secrets;
-	l->logs.secrets_n = h->secrets_n;
+	mcp_hearer_init(&l->hear, h->opt, h->secrets, h->secrets_n);
+	l->hear.sift = mcp_work_sift;
+	l->hear.arg = l;
 	return l;
 }
 
 static void life_reset(struct mcp_life *l)
 {
-	mcp_session_done(&l->session);
-	mcp_notices_done(&l->notices);
-	arena_free(&l->control_arena);
+	mcp_hearer_done(&l->hear);
 	arena_free(&l->place_arena);
 	arena_free(&l->listen_arena);
 }
@@ -272,11 +270,11 @@ static int shake_hands(struct mcp_life *l, bool *fallback, struct err *e)
 {
 	int rc;
 
-	mcp_session_begin(&l->session, clock_mono_ms(), &l->control);
+	mcp_hearer_begin(&l->hear);
 	do {
 		if ((rc = mcp_work_round(l, fallback, e)) < 0)
 			return rc;
-		if (l->session.phase == MCP_PHASE_READY)
+		if (l->hear.session.phase == MCP_PHASE_READY)
 			return OK;
 		rc = wait_fd(mcp_calls_bell(l->h->calls)->fd, POLLIN, l->wake_at_ms, l->stop,
 			     e);
@@ -305,13 +303,10 @@ static int live_once(struct mcp_life *l, bool *fallback, struct err *e)
 {
 	int rc;
 
-	l->session = (struct mcp_session){ 0 };
-	mcp_session_init(&l->session, &l->opt->session);
-	l->control_arena = l->place_arena = l->listen_arena = (struct arena){ 0 };
+	mcp_hearer_anew(&l->hear);
+	l->place_arena = l->listen_arena = (struct arena){ 0 };
 	l->listen = (str){ 0 };
 	l->insisted = l->work_failed = false;
-	l->notices = (struct mcp_notices){ 0 };
-	l->control = buf_in(&l->control_arena, MCP_CONTROL_MAX);
 	l->place = (struct mcp_place){ .url = l->opt->server->http.url, .resumes = true };
 	l->ready_ms = 0;
 	l->deaf = l->listening = l->open = l->begun = *fallback = false;
@@ -326,7 +321,7 @@ static int live_once(struct mcp_life *l, bool *fallback, struct err *e)
 	rc = shake_hands(l, fallback, e);
 	if (rc < 0)
 		return rc;
-	return l->session.peer.stateless ? attend_stateless(l, e) : attend(l, e);
+	return l->hear.session.peer.stateless ? attend_stateless(l, e) : attend(l, e);
 }
 
 /* We are leaving: the server may forget us, too.  Whether it hears that does not matter. */
@@ -366,7 +361,7 @@ int mcp_http_live(struct mcp_http *h, const struct cancel *stop, struct mcp_ende
 	} while (again);
 	(void)snprintf(out->why, sizeof(out->why), "%s",
 		       rc == E_CANCELED ? "it was stopped" : e.msg);
-	out->was_ready = l->was_ready;
+	out->was_ready = l->hear.was_ready;
 	/* What callers carry they carry on, unless everything ends. */
 	if (rc == E_CANCELED || l->legacy)
 		mcp_calls_broken(h->calls, NULL, out->why);

@@ -7,7 +7,7 @@
 #ifndef MCP_HTTP_LINK_H
 #define MCP_HTTP_LINK_H
 
-#include "mcp/calls.h"
+#include "mcp/http.h"
 #include "mcp/http_marks.h"
 #include "mcp/http_talk.h"
 
@@ -90,8 +90,5 @@ bool mcp_http_is_lost(struct mcp_http *h);
 
 /* Read the headers of the manifest anew.  E_DENIED: one of them has no value. */
 int mcp_http_headers(struct mcp_http *h, struct err *e) MUSTUSE;
-
-/* mcp/http_life: as run of struct mcp_link. */
-int mcp_http_live(struct mcp_http *h, const struct cancel *stop, struct mcp_ended *out);
 
 #endif

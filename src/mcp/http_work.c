@@ -10,33 +10,27 @@
 
 #define SEND_MS 10000
 #define OPEN_MS 300 /* calls wait so long for the server's own stream */
-#define INVALID_REQUEST (-32600)
-#define UNSUPPORTED_VERSION (-32022)
+#define ERROR_MAX ((size_t)512 << 10)
 
 /* ---- messages -------------------------------------------------------------------------- */
 
-static void remark(const struct mcp_life *l, str text)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-
-	log_warn("mcp.tools", "server=%.*s note=%.*s", STRF(l->opt->label),
-		 STRF(log_q(&a, text)));
-}
-
 /* Parameters that are to be shown as headers.  A tool that asks for that wrongly is left out. */
-static void take_marks(struct mcp_life *l, struct mcp_listing *listing)
+void mcp_work_sift(void *arg, struct mcp_listing *listing)
 {
+	struct mcp_life *l = arg;
 	struct arena a = { 0 };
 	struct mcp_marked *list = NULL;
 	size_t n = 0;
 
+	if (!l->hear.session.peer.stateless)
+		return;
 	for (size_t i = 0; i < listing->n; i++) {
 		struct mcp_marked m = { .next = list, .tool = listing->tools[i].tool };
 		struct err e = { 0 };
 
 		if (mcp_marks_read(&m.marks, &a, listing->tools[i].schema, &e) < 0) {
-			remark(l,
-			       arena_fmt(&a, "tool %.*s is left out: %s", STRF(m.tool), e.msg));
+			mcp_hearer_remark(&l->hear, arena_fmt(&a, "tool %.*s is left out: %s",
+							      STRF(m.tool), e.msg));
 			continue;
 		}
 		listing->tools[n++] = listing->tools[i];
@@ -50,86 +44,24 @@ static void take_marks(struct mcp_life *l, struct mcp_listing *listing)
 	mcp_http_mark(l->h, &a, list);
 }
 
-static void took_tools(struct mcp_life *l, const struct mcp_event *ev)
-{
-	if (ev->text.n)
-		remark(l, ev->text);
-	l->was_ready = true;
-	if (l->session.peer.stateless)
-		take_marks(l, &l->session.pages.listing);
-	mcp_calls_speak(l->h->calls, &l->session);
-	l->opt->on_tools(l->opt->arg, &l->session, &l->session.pages.listing);
-	mcp_pages_done(&l->session.pages);
-}
-
-/* Whoever made the call answers it; where nobody can, the server hears so at once. */
-static void took_question(struct mcp_life *l, const struct mcp_event *ev, struct arena *line)
-{
-	const char *why;
-
-	if (!mcp_calls_question(l->h->calls, ev, line, &why))
-		mcp_rpc_refuse(&l->control, ev->request, INVALID_REQUEST, str_of(why));
-}
-
 /* It speaks what we speak, and refused to: once it is asked again. */
 static bool insist(struct mcp_life *l, const struct mcp_msg *m)
 {
 	const struct json *versions = json_get(json_get(m->error, "data"), "supported");
 
-	if (l->session.phase != MCP_PHASE_DISCOVER || l->insisted ||
-	    json_i64(m->error, "code", 0) != UNSUPPORTED_VERSION)
+	if (l->hear.session.phase != MCP_PHASE_DISCOVER || l->insisted ||
+	    json_i64(m->error, "code", 0) != MCP_UNSUPPORTED_VERSION)
 		return false;
 	for (const struct json *v = json_at(versions, 0); v && !l->insisted; v = v->next)
 		l->insisted = str_is(json_text(v), MCP_STATELESS_REVISION);
 	if (l->insisted)
-		mcp_session_begin(&l->session, clock_mono_ms(), &l->control);
+		mcp_hearer_begin(&l->hear);
 	return l->insisted;
 }
 
 static int take_message(struct mcp_life *l, struct mcp_heard *n, struct err *e)
 {
-	int64_t now = clock_mono_ms();
-	struct mcp_event ev;
-	int rc;
-
-	if (insist(l, &n->m))
-		return OK;
-	rc = mcp_session_take(&l->session, &n->m, now, &n->a, &l->control, &ev, e);
-	if (rc < 0)
-		return rc;
-	switch (ev.kind) {
-	case MCP_EVENT_TOOLS:
-		took_tools(l, &ev);
-		break;
-	case MCP_EVENT_ANSWER:
-		mcp_calls_answer(l->h->calls, &ev, &n->a);
-		break;
-	case MCP_EVENT_PROGRESS:
-		mcp_calls_progress(l->h->calls, &ev);
-		break;
-	case MCP_EVENT_LOG:
-		mcp_noise_line(&l->logs, ev.level.n ? str_sub(ev.level, 0, 20) : S("info"),
-			       ev.text, now);
-		break;
-	case MCP_EVENT_QUESTION:
-		ev.id = n->call;
-		took_question(l, &ev, &n->a);
-		break;
-	case MCP_EVENT_WITHDRAWN:
-		mcp_calls_withdraw(l->h->calls, ev.request);
-		break;
-	case MCP_EVENT_NOTICE:
-		mcp_notices_add(&l->notices, ev.method, ev.params, now);
-		break;
-	case MCP_EVENT_ODD:
-		remark(l, ev.text);
-		break;
-	case MCP_EVENT_NONE:
-		break;
-	}
-	if (l->control.full)
-		return err_set(e, E_LIMIT, "it asks more than it reads the answers of");
-	return OK;
+	return insist(l, &n->m) ? OK : mcp_hearer_take(&l->hear, &n->m, n->call, &n->a, e);
 }
 
 /* All that came meanwhile. */
@@ -171,23 +103,23 @@ static int on_busy_wake(void *arg, struct err *e)
 
 static bool is_fallback(const struct mcp_life *l, const struct mcp_told *told)
 {
-	return !l->legacy && l->session.phase == MCP_PHASE_INITIALIZE && told->status >= 400 &&
-	       told->status < 500 && told->status != 401 && told->status != 403 &&
-	       told->status != 408 && told->status != 429 &&
+	return !l->legacy && l->hear.session.phase == MCP_PHASE_INITIALIZE &&
+	       told->status >= 400 && told->status < 500 && told->status != 401 &&
+	       told->status != 403 && told->status != 408 && told->status != 429 &&
 	       l->opt->server->http.transport == MCP_TRANSPORT_AUTO;
 }
 
 /* What an answer said about where we are. */
 static void take_place(struct mcp_life *l, const struct mcp_told *told)
 {
-	bool begins =
-		told->session.n && l->session.phase <= MCP_PHASE_LIST && !l->place.session.n;
+	bool begins = told->session.n && l->hear.session.phase <= MCP_PHASE_LIST &&
+		      !l->place.session.n;
 
 	if (begins)
 		l->place.session = arena_dup(&l->place_arena, told->session);
-	if (begins || l->place.revision != l->session.peer.revision) {
-		l->place.revision = l->session.peer.revision;
-		l->place.resumes = !l->session.peer.stateless;
+	if (begins || l->place.revision != l->hear.session.peer.revision) {
+		l->place.revision = l->hear.session.peer.revision;
+		l->place.resumes = !l->hear.session.peer.stateless;
 		mcp_http_place(l->h, &l->place);
 	}
 }
@@ -197,25 +129,19 @@ static void take_place(struct mcp_life *l, const struct mcp_told *told)
 int mcp_work_refused(struct mcp_life *l, int64_t id, str body, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct buf b = buf_in(&a, (size_t)1 << 20);
+	struct buf b = buf_in(&a, ERROR_MAX);
 	struct json *v = NULL;
 	const struct json *error;
-	struct mcp_heard n = { 0 };
-	int rc;
 
 	if (json_read(&v, &a, body, NULL) < 0)
 		v = NULL;
 	error = json_get(v, "error");
-	buf_fmt(&b, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":", (long long)id);
 	if (json_is(error, JSON_OBJECT))
 		json_write(&b, error);
 	else
-		buf_add(&b, S("{\"code\":-32601,\"message\":\"it was refused\"}"));
-	buf_add(&b, S("}"));
-	mcp_rpc_read(&n.m, &n.a, arena_dup(&n.a, buf_str(&b)));
-	rc = take_message(l, &n, e);
-	arena_free(&n.a);
-	return rc;
+		buf_fmt(&b, "{\"code\":%d,\"message\":\"it was refused\"}",
+			MCP_METHOD_NOT_FOUND);
+	return mcp_hearer_fail(&l->hear, id, buf_str(&b), e);
 }
 
 /* What a server would say of a stream that it closes, which the session counts as its end. */
@@ -229,7 +155,7 @@ int mcp_work_broken(struct mcp_life *l, int64_t id, struct err *e)
 			       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
 			       "\"params\":{\"requestId\":%lld}}",
 			       (long long)id));
-	rc = take_message(l, &n, e);
+	rc = mcp_hearer_take(&l->hear, &n.m, 0, &n.a, e);
 	arena_free(&n.a);
 	return rc;
 }
@@ -237,7 +163,7 @@ int mcp_work_broken(struct mcp_life *l, int64_t id, struct err *e)
 /* What it did with server/discover tells that it is of the initialize era. */
 static bool is_older(const struct mcp_life *l, int rc, const struct mcp_told *told)
 {
-	return rc < 0 && l->session.phase == MCP_PHASE_DISCOVER && rc != E_DENIED &&
+	return rc < 0 && l->hear.session.phase == MCP_PHASE_DISCOVER && rc != E_DENIED &&
 	       cancel_reason(l->stop) == CANCEL_NONE && told->status != 429 &&
 	       (told->status || rc == E_TIMEOUT || !told->not_run);
 }
@@ -245,11 +171,11 @@ static bool is_older(const struct mcp_life *l, int rc, const struct mcp_told *to
 /* How long an answer may take. */
 static int64_t patience(const struct mcp_life *l)
 {
-	int64_t ms = l->session.probe_until_ms - clock_mono_ms();
+	int64_t ms = l->hear.session.probe_until_ms - clock_mono_ms();
 
 	if (!l->asked)
 		return SEND_MS;
-	if (l->session.phase == MCP_PHASE_DISCOVER && l->session.probe_until_ms)
+	if (l->hear.session.phase == MCP_PHASE_DISCOVER && l->hear.session.probe_until_ms)
 		return ms > 1 ? ms : 1;
 	return l->opt->session.start_ms;
 }
@@ -264,7 +190,8 @@ static int post(struct mcp_life *l, str text, struct mcp_told *told, bool *fallb
 	struct http_header mirror[MCP_MIRROR_MAX];
 	struct mcp_msg m;
 	int64_t life = mcp_http_where(l->h, &a, &place, &wire), asked;
-	bool modern = l->session.peer.stateless || l->session.phase == MCP_PHASE_DISCOVER;
+	bool modern =
+		l->hear.session.peer.stateless || l->hear.session.phase == MCP_PHASE_DISCOVER;
 	int rc;
 
 	mcp_rpc_read(&m, &a, text);
@@ -312,7 +239,8 @@ static int post(struct mcp_life *l, str text, struct mcp_told *told, bool *fallb
  * ping will tell. */
 static bool is_small(const struct mcp_life *l, int rc, const struct mcp_told *told)
 {
-	return (rc != E_DENIED || told->status == 403) && l->session.phase == MCP_PHASE_READY &&
+	return (rc != E_DENIED || told->status == 403) &&
+	       l->hear.session.phase == MCP_PHASE_READY &&
 	       cancel_reason(l->stop) == CANCEL_NONE;
 }
 
@@ -347,7 +275,7 @@ static bool keep_listen(struct mcp_life *l, str line)
 	SCOPED(arena_free) struct arena a = { 0 };
 	struct mcp_msg m;
 
-	if (!l->session.peer.stateless || l->session.phase != MCP_PHASE_READY)
+	if (!l->hear.session.peer.stateless || l->hear.session.phase != MCP_PHASE_READY)
 		return false;
 	mcp_rpc_read(&m, &a, line);
 	if (str_is(m.method, "subscriptions/listen")) {
@@ -363,12 +291,10 @@ static int pump(struct mcp_life *l, bool *fallback, struct err *e)
 {
 	int rc = mcp_work_heard(l, e);
 
-	while (rc == OK && l->control.n) {
-		struct arena batch = l->control_arena;
-		str lines = buf_str(&l->control);
+	while (rc == OK && l->hear.out.n) {
+		struct arena batch = { 0 };
+		str lines = mcp_hearer_send(&l->hear, &batch);
 
-		l->control_arena = (struct arena){ 0 };
-		l->control = buf_in(&l->control_arena, MCP_CONTROL_MAX);
 		while (lines.n && rc == OK) {
 			str line = str_cut(&lines, '\n');
 
@@ -377,14 +303,14 @@ static int pump(struct mcp_life *l, bool *fallback, struct err *e)
 		arena_free(&batch);
 	}
 	for (struct mcp_frame *f;
-	     rc == OK && l->session.phase == MCP_PHASE_READY &&
+	     rc == OK && l->hear.session.phase == MCP_PHASE_READY &&
 	     (f = l->legacy ? mcp_calls_next(l->h->calls) : mcp_calls_notice(l->h->calls));) {
 		bool ignored;
 
 		if (f->id) {
 			mcp_calls_wrote(l->h->calls, f->id);
 			rc = send_call(l, f, e);
-		} else if (!l->session.peer.stateless) {
+		} else if (!l->hear.session.peer.stateless) {
 			/* Without a handshake a stream that is closed says all of it. */
 			rc = send_text(l, f->text, &ignored, e);
 		}
@@ -393,23 +319,10 @@ static int pump(struct mcp_life *l, bool *fallback, struct err *e)
 	return rc;
 }
 
-static void tell_notices(struct mcp_life *l, int64_t now)
-{
-	struct mcp_notices due;
-
-	if (!mcp_notices_take(&l->notices, now, &due))
-		return;
-	for (const struct mcp_notice *n = due.first; n; n = n->next)
-		l->opt->on_notice(l->opt->arg, n->method, n->params);
-	mcp_notices_done(&due);
-}
-
 static void set_wake(struct mcp_life *l)
 {
-	int64_t due = mcp_session_due(&l->session, mcp_calls_idle(l->h->calls));
+	int64_t due = mcp_hearer_due(&l->hear, mcp_calls_idle(l->h->calls));
 
-	if (l->notices.due_ms && l->notices.due_ms < due)
-		due = l->notices.due_ms;
 	if (l->ready_ms && !l->open && !l->legacy && l->ready_ms + OPEN_MS < due)
 		due = l->ready_ms + OPEN_MS;
 	l->wake_at_ms = due == INT64_MAX ? 0 : due;
@@ -425,27 +338,12 @@ static int await_endpoint(struct mcp_life *l, int64_t now, struct err *e)
 		       (long long)l->opt->session.start_ms);
 }
 
-/* The resources that are watched, when they are others now. */
-static void watch(struct mcp_life *l)
-{
-	SCOPED(arena_free) struct arena a = { 0 };
-	const struct bell *bell = mcp_watches_bell(l->opt->watches);
-	str *uris;
-	size_t n;
-
-	if (wait_fd(bell->fd, POLLIN, 1, NULL, NULL) < 0)
-		return;
-	bell_hear(bell);
-	n = mcp_watches_copy(l->opt->watches, &a, &uris);
-	mcp_session_watch(&l->session, uris, n, &l->control);
-}
-
 /* Calls may come.  Not before the server can ask of them what it asks on its own stream: many
  * drop what they have to say while there is none. */
 void mcp_work_open(struct mcp_life *l)
 {
 	if (l->open || l->legacy || !l->ready_ms ||
-	    !(l->listening || l->deaf || l->session.peer.stateless ||
+	    !(l->listening || l->deaf || l->hear.session.peer.stateless ||
 	      clock_mono_ms() >= l->ready_ms + OPEN_MS))
 		return;
 	l->open = true;
@@ -461,14 +359,16 @@ int mcp_work_round(struct mcp_life *l, bool *fallback, struct err *e)
 	*fallback = false;
 	if (l->legacy && !l->begun)
 		return await_endpoint(l, now, e);
-	watch(l);
-	rc = mcp_session_tick(&l->session, now, mcp_calls_idle(l->h->calls), &l->control, e);
+	if (wait_fd(mcp_watches_bell(l->opt->watches)->fd, POLLIN, 1, NULL, NULL) == OK)
+		mcp_hearer_watch(&l->hear);
+	rc = mcp_session_tick(&l->hear.session, now, mcp_calls_idle(l->h->calls), &l->hear.out,
+			      e);
 	if (rc == OK)
 		rc = pump(l, fallback, e);
 	if (rc < 0)
 		return rc;
-	tell_notices(l, clock_mono_ms());
-	if (!l->ready_ms && l->session.phase == MCP_PHASE_READY)
+	mcp_hearer_tick(&l->hear, clock_mono_ms());
+	if (!l->ready_ms && l->hear.session.phase == MCP_PHASE_READY)
 		l->ready_ms = clock_mono_ms();
 	mcp_work_open(l);
 	set_wake(l);

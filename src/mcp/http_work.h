@@ -9,22 +9,16 @@
 #ifndef MCP_HTTP_WORK_H
 #define MCP_HTTP_WORK_H
 
+#include "mcp/hearer.h"
 #include "mcp/http_link.h"
-#include "mcp/noise.h"
-#include "mcp/notices.h"
 
 #define MCP_MIRROR_MAX 8
-#define MCP_CONTROL_MAX ((size_t)1 << 20)
 
 struct mcp_life {
 	struct mcp_http *h;
 	const struct mcp_link_opt *opt;
 	const struct cancel *stop;
-	struct mcp_session session;
-	struct mcp_notices notices;
-	struct mcp_noise logs;
-	struct arena control_arena;
-	struct buf control; /* messages of the session that wait to be sent */
+	struct mcp_hearer hear;
 	struct mcp_place place;
 	struct arena place_arena;
 	int64_t asked; /* the request of ours that is under way */
@@ -33,7 +27,6 @@ struct mcp_life {
 	int64_t ready_ms; /* since when; 0: it is not */
 	bool legacy; /* HTTP+SSE: answers come over the stream */
 	bool begun; /* legacy: the stream named its endpoint */
-	bool was_ready;
 	bool deaf; /* there is no stream to listen to */
 	bool listening; /* there is one, and it was open at least once */
 	bool open; /* calls are carried */
@@ -49,6 +42,10 @@ int mcp_work_round(struct mcp_life *l, bool *fallback, struct err *e) MUSTUSE;
 
 /* Take what came; nothing is sent. */
 int mcp_work_heard(struct mcp_life *l, struct err *e) MUSTUSE;
+
+/* sift of struct mcp_hearer: parameters that are to be shown as headers.  A tool that asks for that
+ * wrongly is left out. */
+void mcp_work_sift(void *arg, struct mcp_listing *listing);
 
 /* on_message of struct mcp_ears, of anything that the thread itself reads. */
 int mcp_work_hear(void *arg, struct arena *line, const struct mcp_msg *m, struct err *e);

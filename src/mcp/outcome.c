@@ -5,12 +5,12 @@
 
 #include "base/utf.h"
 #include "mcp/result.h"
+#include "mcp/rpc.h"
 
 #define QUESTIONS_MAX 16
 #define KEY_MAX 256
 #define TASK_ID_MAX 4096
 #define TEXT_MAX ((size_t)16 << 20)
-#define LINKS_REQUIRED (-32042)
 #define LINKS_MAX 8
 #define LINK_BYTES 2048
 #define MESSAGE_BYTES 2000
@@ -122,7 +122,7 @@ static const struct json *links_of(const struct json *error)
 {
 	const struct json *list = json_get(json_get(error, "data"), "elicitations");
 
-	if (json_i64(error, "code", 0) != LINKS_REQUIRED || !json_is(list, JSON_ARRAY) ||
+	if (json_i64(error, "code", 0) != MCP_LINKS_REQUIRED || !json_is(list, JSON_ARRAY) ||
 	    list->n == 0 || list->n > LINKS_MAX)
 		return NULL;
 	for (const struct json *v = list->child; v; v = v->next) {

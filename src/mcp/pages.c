@@ -11,7 +11,6 @@
 #define LIST_PAUSE_MS 1000
 #define CURSOR_MAX 16384
 #define META_MAX 8192
-#define NOT_FOUND (-32601)
 
 void mcp_pages_done(struct mcp_pages *p)
 {
@@ -64,7 +63,7 @@ int mcp_pages_take(struct mcp_pages *p, const struct mcp_msg *m, _Atomic int64_t
 
 	p->id = 0;
 	*remark = (str){ 0 };
-	if (m->error && json_i64(m->error, "code", 0) == NOT_FOUND) {
+	if (m->error && json_i64(m->error, "code", 0) == MCP_METHOD_NOT_FOUND) {
 		*remark = S("the server has no tools");
 		return MCP_PAGES_WHOLE;
 	}

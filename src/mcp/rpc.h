@@ -15,6 +15,20 @@
 #define MCP_HEAD_MAX 4096
 #define MCP_TAIL_MAX 256
 
+/* What an error says that it is about: in JSON-RPC, and from -32000 on in MCP. */
+enum mcp_code {
+	MCP_PARSE_ERROR = -32700,
+	MCP_INVALID_REQUEST = -32600,
+	MCP_METHOD_NOT_FOUND = -32601,
+	MCP_INVALID_PARAMS = -32602,
+	MCP_INTERNAL_ERROR = -32603,
+	MCP_TOO_MANY = -32000, /* a word of ours: more calls than are taken at a time */
+	MCP_HEADER_MISMATCH = -32020,
+	MCP_MISSING_CAPABILITY = -32021,
+	MCP_UNSUPPORTED_VERSION = -32022,
+	MCP_LINKS_REQUIRED = -32042, /* of 2025-11-25: links are to be seen through first */
+};
+
 struct mcp_line {
 	struct arena a; /* owns the text, and what is made of it; the taker frees it */
 	str text;

@@ -9,12 +9,6 @@
 
 #include <stdio.h>
 
-#define INVALID_REQUEST (-32600)
-#define NOT_FOUND (-32601)
-#define INVALID_PARAMS (-32602)
-#define PARSE_ERROR (-32700)
-#define UNSUPPORTED (-32022)
-
 #define META "io.modelcontextprotocol/"
 
 static const char *const revisions[] = { "2024-11-05", "2025-03-26", "2025-06-18",
@@ -54,7 +48,7 @@ static void refuse_unnamed(const struct mcp_serve *s, int code, str message, str
 
 void mcp_serve_refuse_batch(const struct mcp_serve *s, str why, struct buf *out)
 {
-	refuse_unnamed(s, INVALID_REQUEST, why, out);
+	refuse_unnamed(s, MCP_INVALID_REQUEST, why, out);
 }
 
 static bool is_id(const struct json *id)
@@ -80,24 +74,24 @@ static void take_foreign(struct mcp_serve *s, const struct mcp_msg *m,
 			mcp_serve_error(
 				&(struct mcp_serve_to){
 					.id = arena_fmt(a, "%lld", (long long)id) },
-				INVALID_REQUEST, why, out);
+				MCP_INVALID_REQUEST, why, out);
 		else
-			refuse_unnamed(s, INVALID_REQUEST, why, out);
+			refuse_unnamed(s, MCP_INVALID_REQUEST, why, out);
 		ev->note = why;
 		return;
 	}
 	if (json_read(&v, a, line->text, NULL) < 0) {
 		ev->note = S("it is no JSON");
-		refuse_unnamed(s, PARSE_ERROR, S("parse error"), out);
+		refuse_unnamed(s, MCP_PARSE_ERROR, S("parse error"), out);
 		return;
 	}
 	ev->note = S("it is no message of JSON-RPC 2.0");
 	str name = is_id(json_get(v, "id")) ? json_of(a, json_get(v, "id")) : (str){ 0 };
 	if (name.n)
-		mcp_serve_error(&(struct mcp_serve_to){ .id = name }, INVALID_REQUEST, ev->note,
-				out);
+		mcp_serve_error(&(struct mcp_serve_to){ .id = name }, MCP_INVALID_REQUEST,
+				ev->note, out);
 	else
-		refuse_unnamed(s, INVALID_REQUEST, ev->note, out);
+		refuse_unnamed(s, MCP_INVALID_REQUEST, ev->note, out);
 }
 
 /* Only of forms; a host that names neither mode means those. */
@@ -126,11 +120,13 @@ static void initialize(struct mcp_serve *s, const struct mcp_msg *m,
 	str host = json_str(json_get(m->params, "clientInfo"), "name");
 
 	if (s->revision) {
-		mcp_serve_error(to, INVALID_REQUEST, S("initialize was answered already"), out);
+		mcp_serve_error(to, MCP_INVALID_REQUEST, S("initialize was answered already"),
+				out);
 		return;
 	}
 	if (!version.n) {
-		mcp_serve_error(to, INVALID_PARAMS, S("initialize lacks protocolVersion"), out);
+		mcp_serve_error(to, MCP_INVALID_PARAMS, S("initialize lacks protocolVersion"),
+				out);
 		return;
 	}
 	s->revision = revision_of(version);
@@ -181,13 +177,13 @@ static void call(const struct mcp_serve *s, const struct mcp_msg *m,
 
 	ev->tool = tool_of(s, json_str(m->params, "name"));
 	if (!ev->tool) {
-		mcp_serve_error(to, INVALID_PARAMS, S("there is no such tool"), out);
+		mcp_serve_error(to, MCP_INVALID_PARAMS, S("there is no such tool"), out);
 		return;
 	}
 	if (!args || json_is(args, JSON_NULL))
 		args = &none;
 	if (!json_is(args, JSON_OBJECT)) {
-		mcp_serve_error(to, INVALID_PARAMS, S("arguments is no object"), out);
+		mcp_serve_error(to, MCP_INVALID_PARAMS, S("arguments is no object"), out);
 		return;
 	}
 	ev->kind = MCP_SERVE_CALL;
@@ -209,7 +205,8 @@ static bool stateless(const struct json *meta, struct mcp_serve_to *to, struct a
 
 	to->revision = MCP_SERVE_STATELESS;
 	if (!str_eq(version, S(MCP_SERVE_STATELESS))) {
-		serve_begin_error(to, UNSUPPORTED, S("unsupported protocol version"), out);
+		serve_begin_error(to, MCP_UNSUPPORTED_VERSION,
+				  S("unsupported protocol version"), out);
 		buf_add(out, S(",\"data\":{\"supported\":[\"" MCP_SERVE_STATELESS "\"]"));
 		buf_json_member(out, "requested", utf_head(version, MCP_SERVE_ID));
 		buf_add(out, S("}"));
@@ -217,8 +214,8 @@ static bool stateless(const struct json *meta, struct mcp_serve_to *to, struct a
 		return false;
 	}
 	if (!json_is(capabilities, JSON_OBJECT)) {
-		mcp_serve_error(to, INVALID_PARAMS, S("_meta lacks " META "clientCapabilities"),
-				out);
+		mcp_serve_error(to, MCP_INVALID_PARAMS,
+				S("_meta lacks " META "clientCapabilities"), out);
 		return false;
 	}
 	ev->elicits = can_elicit(capabilities, to->revision);
@@ -237,7 +234,7 @@ static void take_request(struct mcp_serve *s, const struct mcp_msg *m, struct ar
 	if (!to.id.n || !is_id(m->id)) {
 		ev->kind = MCP_SERVE_ODD;
 		ev->note = S("its id is too long, or no id");
-		refuse_unnamed(s, INVALID_REQUEST, ev->note, out);
+		refuse_unnamed(s, MCP_INVALID_REQUEST, ev->note, out);
 		return;
 	}
 	ev->elicits = s->elicits;
@@ -250,7 +247,7 @@ static void take_request(struct mcp_serve *s, const struct mcp_msg *m, struct ar
 		serve_begin(&to, out);
 		serve_end(out);
 	} else if (!to.revision) {
-		mcp_serve_error(&to, INVALID_REQUEST,
+		mcp_serve_error(&to, MCP_INVALID_REQUEST,
 				S("say initialize first, or a protocol version in _meta"), out);
 	} else if (own && str_eq(m->method, S("server/discover"))) {
 		discover(s, &to, out);
@@ -259,7 +256,8 @@ static void take_request(struct mcp_serve *s, const struct mcp_msg *m, struct ar
 	} else if (str_eq(m->method, S("tools/call"))) {
 		call(s, m, &to, a, out, ev);
 	} else {
-		mcp_serve_error(&to, NOT_FOUND, S("there is no such method here"), out);
+		mcp_serve_error(&to, MCP_METHOD_NOT_FOUND, S("there is no such method here"),
+				out);
 	}
 }
 

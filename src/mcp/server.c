@@ -145,23 +145,22 @@ void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l)
 			 "server=%.*s note=\"tools are left out: no name, too long a one, or "
 			 "one "
 			 "that was there\" count=%zu",
-			 STRF(s->client.label), l->dropped);
+			 STRF(s->link.label), l->dropped);
 	for (size_t i = 0; i < s->cfg.tools.n; i++)
 		if (!map_get(&l->seen, s->cfg.tools.v[i]))
 			log_warn("mcp.tools",
 				 "server=%.*s note=\"it has no such tool\" tool=%.*s",
-				 STRF(s->client.label), STRF(log_q(&a, s->cfg.tools.v[i])));
+				 STRF(s->link.label), STRF(log_q(&a, s->cfg.tools.v[i])));
 }
 
 static void on_tools(void *arg, const struct mcp_session *session, struct mcp_listing *listing)
 {
 	struct mcp_server *s = arg;
 
-	s->client.session.era =
-		session->peer.stateless ? MCP_ERA_STATELESS : MCP_ERA_INITIALIZE;
+	s->link.session.era = session->peer.stateless ? MCP_ERA_STATELESS : MCP_ERA_INITIALIZE;
 	s->opt.on_tools(s->opt.arg, s, session, listing);
 	if (!s->open)
-		s->link.open(s->link.arg);
+		mcp_calls_open(s->calls);
 	s->open = true;
 }
 
@@ -201,12 +200,12 @@ static void find_secrets(struct mcp_server *s)
 {
 	str *v = NEWN(&s->a, str, s->cfg.env.n);
 
-	s->client.secrets = v;
+	s->link.secrets = v;
 	for (size_t i = 0; i < s->cfg.env.n; i++) {
 		str value = s->cfg.env.v[i], name = str_cut(&value, '=');
 
 		if (is_secret(name))
-			v[s->client.secrets_n++] = value;
+			v[s->link.secrets_n++] = value;
 	}
 }
 
@@ -235,13 +234,10 @@ bool mcp_server_keeps(const struct mcp_server *s, const struct mcp_server_cfg *c
 	return same(&s->cfg, cfg) && had == has;
 }
 
-/* Its thread looks when it wakes. */
+/* Its thread looks at what it is to tell. */
 static void wake(struct mcp_server *s)
 {
-	if (s->link.nudge)
-		s->link.nudge(s->link.arg);
-	else if (s->link.arg)
-		bell_ring(mcp_watches_bell(s->watches));
+	bell_ring(mcp_calls_bell(s->calls));
 }
 
 void mcp_server_roots(struct mcp_server *s, const struct mcp_server_cfg *cfg)
@@ -272,13 +268,14 @@ void mcp_server_level(struct mcp_server *s, const struct config *config)
 		wake(s);
 }
 
-static void fill_client(struct mcp_server *s)
+static void fill_link(struct mcp_server *s)
 {
 	const struct mcp_cfg *mcp = &s->opt.config->mcp;
 	int64_t call_ms = s->cfg.timeout_ms ? s->cfg.timeout_ms : mcp->call_timeout_ms;
 
-	s->client = (struct mcp_link_opt){
+	s->link = (struct mcp_link_opt){
 		.server = &s->cfg,
+		.calls = s->calls,
 		.label = label_of(s),
 		.env = s->opt.env,
 		.cwd = s->opt.cwd,
@@ -301,13 +298,6 @@ static void fill_client(struct mcp_server *s)
 	};
 }
 
-static int link_to(struct mcp_server *s, struct err *e)
-{
-	if (s->cfg.http.url.n)
-		return mcp_http_link(&s->link, &s->client, s->opt.config, s->opt.vars, e);
-	return mcp_client_link(&s->link, &s->client, e);
-}
-
 int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, struct err *e)
 {
 	struct arena a = { 0 };
@@ -322,12 +312,14 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt, st
 	s->a = a;
 	s->stop.fd = -1;
 	if ((rc = mcp_watches_new(&s->watches, e)) == OK &&
-	    (rc = cancel_init(&s->stop, NULL, 0, e)) == OK) {
+	    (rc = cancel_init(&s->stop, NULL, 0, e)) == OK &&
+	    (rc = mcp_calls_new(&s->calls, s->cfg.name, &s->ids, e)) == OK) {
 		mcp_server_level(s, opt->config);
 		mcp_server_roots(s, &s->cfg);
-		fill_client(s);
+		fill_link(s);
 		find_secrets(s);
-		rc = link_to(s, e);
+		if (s->cfg.http.url.n)
+			rc = mcp_http_new(&s->http, &s->link, opt->config, opt->vars, e);
 	}
 	if (rc < 0) {
 		mcp_server_free(s);
@@ -353,7 +345,7 @@ static int64_t pause_ms(int failures)
  * beginning is tried at once, before anybody hears of it, but never twice in a row. */
 static bool try_other(struct mcp_server *s, int rc, const struct mcp_ended *ended, bool second)
 {
-	enum mcp_era *era = &s->client.session.era;
+	enum mcp_era *era = &s->link.session.era;
 	bool probed = *era == MCP_ERA_UNKNOWN;
 	bool doubtful = probed ? ended->probed : rc == E_PROTO || rc == E_IO;
 
@@ -377,7 +369,9 @@ static void *server_main(void *arg)
 
 		if (!at_once)
 			s->opt.on_start(s->opt.arg, s);
-		if ((rc = s->link.run(s->link.arg, &s->stop, &ended)) == E_CANCELED)
+		rc = s->http ? mcp_http_live(s->http, &s->stop, &ended)
+			     : mcp_client_live(&s->link, &s->stop, &ended);
+		if (rc == E_CANCELED)
 			break;
 		if ((at_once = try_other(s, rc, &ended, at_once)))
 			continue;
@@ -387,13 +381,13 @@ static void *server_main(void *arg)
 		soon = ended.was_ready && failures <= SOON_TRIES;
 		if (!soon) {
 			s->open = false;
-			s->link.shut(s->link.arg, ended.why);
+			mcp_calls_shut(s->calls, ended.why);
 		}
 		s->opt.on_end(s->opt.arg, s, &ended, soon, pause_ms(failures));
 		if (wait_ms(pause_ms(failures), &s->stop, NULL) < 0)
 			break;
 	}
-	s->link.shut(s->link.arg, "it was stopped");
+	mcp_calls_shut(s->calls, "it was stopped");
 	return NULL;
 }
 
@@ -430,9 +424,22 @@ void mcp_server_recall(struct mcp_server *s, const struct json *kept)
 
 	s->known.kept_peer = arena_dup(&s->a, json_str(kept, "peer"));
 	if (mcp_session_revision(revision))
-		s->client.session.era = MCP_ERA_INITIALIZE;
+		s->link.session.era = MCP_ERA_INITIALIZE;
 	else if (revision.n)
-		s->client.session.era = MCP_ERA_STATELESS;
+		s->link.session.era = MCP_ERA_STATELESS;
+}
+
+static int request(void *arg, const struct mcp_request *rq, const struct mcp_limit *limit,
+		   struct arena *a, const struct json **result, const struct cancel *c,
+		   struct err *e)
+{
+	return mcp_calls_request(arg, rq, limit, a, result, c, e);
+}
+
+static int linger(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
+		  struct err *e)
+{
+	return mcp_calls_linger(arg, l, ms, c, e);
 }
 
 /* A server without a handshake may only want the call to be made again with its state, say
@@ -442,13 +449,14 @@ static int call_parts(struct mcp_server *s, const struct mcp_call *call,
 		      const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
 		      const struct cancel *c, struct err *e)
 {
+	const struct mcp_asker asker = { request, linger, s->calls };
 	struct mcp_call again = *call;
 	int64_t pause = AGAIN_MS;
 	bool ran = call->state.n || call->answers.n;
 	int rc;
 
 	for (int i = 0; i < AGAIN_MAX; i++, pause *= 2) {
-		rc = s->link.call(s->link.arg, &again, limit, a, result, c, e);
+		rc = mcp_calls_do(s->calls, &again, limit, a, result, c, e);
 		/* It began in the leg before: this one is no proof that nothing was done. */
 		if (rc < 0 && ran) {
 			result->not_sent = false;
@@ -456,7 +464,7 @@ static int call_parts(struct mcp_server *s, const struct mcp_call *call,
 		}
 		ran = true;
 		if (rc == OK && result->task)
-			return mcp_tasks_await(&s->link, call, limit, a, result, c, e);
+			return mcp_tasks_await(&asker, call, limit, a, result, c, e);
 		if (rc < 0 || !result->needs_input || result->questions_n)
 			return rc;
 		again.state = result->state;
@@ -481,7 +489,7 @@ int mcp_server_call(struct mcp_server *s, const struct mcp_call *call,
 		return OK;
 	/* A child that fails a call is named otherwise; behind a URL nothing else tells. */
 	if (s->cfg.http.url.n && !result->not_sent && cancel_reason(c) == CANCEL_NONE)
-		log_warn("mcp.call", "server=%.*s tool=%.*s reason=%.*s", STRF(s->client.label),
+		log_warn("mcp.call", "server=%.*s tool=%.*s reason=%.*s", STRF(s->link.label),
 			 STRF(log_q(&tmp, call->tool)), STRF(log_q(&tmp, str_of(why.msg))));
 	return err_set(e, rc, "%s", why.msg);
 }
@@ -507,12 +515,11 @@ int mcp_server_watch(struct mcp_server *s, const struct mcp_request *request,
 	if (!on)
 		mcp_watches_remove(s->watches, uri);
 	if (!peer->stateless &&
-	    (rc = s->link.request(s->link.arg, request, limit, a, result, c, e)) < 0)
+	    (rc = mcp_calls_request(s->calls, request, limit, a, result, c, e)) < 0)
 		return rc;
 	if (on && (rc = mcp_watches_add(s->watches, uri, e)) < 0)
 		return rc;
-	if (s->link.nudge)
-		s->link.nudge(s->link.arg);
+	wake(s);
 	if (peer->stateless && (rc = json_read(&v, a, S("{}"), e)) == OK)
 		*result = v;
 	return rc;
@@ -534,8 +541,8 @@ void mcp_server_free(struct mcp_server *s)
 
 	if (!s)
 		return;
-	if (s->link.arg)
-		s->link.free(s->link.arg);
+	mcp_http_free(s->http);
+	mcp_calls_free(s->calls);
 	mcp_watches_free(s->watches);
 	mcp_listing_done(&s->known.listing);
 	cancel_done(&s->stop);

@@ -56,8 +56,9 @@ struct mcp_server {
 	struct mcp_server *next;
 	struct mcp_server_cfg cfg;
 	struct mcp_server_opt opt;
-	struct mcp_link_opt client;
-	struct mcp_link link;
+	struct mcp_link_opt link;
+	struct mcp_calls *calls;
+	struct mcp_http *http; /* NULL: it is a child */
 	struct mcp_watches *watches;
 	_Atomic int64_t ids;
 	const char *_Atomic level; /* of its log messages, as it is to be told */

@@ -23,7 +23,6 @@
 #define LISTEN_PAUSE_MAX_MS 60000
 #define TTL_MIN_MS 300000
 #define TEXT_MAX 4096
-#define NOT_FOUND (-32601)
 
 static const char *const revisions[] = { "2024-11-05", "2025-03-26", "2025-06-18", OFFERED };
 
@@ -345,7 +344,7 @@ static void take_request(struct mcp_session *s, const struct mcp_msg *m, struct 
 	} else if (str_eq(m->method, S("roots/list")) && s->roots && !s->peer.stateless) {
 		mcp_rpc_answer(out, m->id, mcp_roots_result(roots_of(s), a));
 	} else {
-		mcp_rpc_refuse(out, m->id, NOT_FOUND,
+		mcp_rpc_refuse(out, m->id, MCP_METHOD_NOT_FOUND,
 			       arena_fmt(a, "this client does not serve %.*s",
 					 STRF(utf_head(m->method, 100))));
 	}

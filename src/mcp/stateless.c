@@ -14,9 +14,6 @@
 #define TEXT_MAX 8192
 #define LISTEN_MAX ((size_t)2 << 20)
 #define VERSIONS_MAX 8
-#define HEADER_MISMATCH (-32020)
-#define MISSING_CAPABILITY (-32021)
-#define UNSUPPORTED_VERSION (-32022)
 
 /* The members of _meta, without braces.  Roots are deprecated in these revisions, and are
  * offered to servers of the older ones only; sampling, to those whose entry in the manifest
@@ -99,11 +96,11 @@ static enum mcp_verdict judge_error(const struct json *error, struct err *e)
 	const struct json *versions = json_get(json_get(error, "data"), "supported");
 
 	switch (json_i64(error, "code", 0)) {
-	case UNSUPPORTED_VERSION:
+	case MCP_UNSUPPORTED_VERSION:
 		/* Of what we asked for it speaks nothing, whatever its list says. */
 		return choose(versions, e) == MCP_NEITHER ? MCP_NEITHER : MCP_OLDER;
-	case MISSING_CAPABILITY:
-	case HEADER_MISMATCH:
+	case MCP_MISSING_CAPABILITY:
+	case MCP_HEADER_MISMATCH:
 		(void)err_set(e, E_PROTO, "server/discover was refused: %.*s",
 			      STRF(utf_head(mcp_result_reason(error), 150)));
 		return MCP_NEITHER;

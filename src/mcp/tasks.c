@@ -26,7 +26,7 @@
 #define PARAMS_MAX ((size_t)16 << 20)
 
 struct wait {
-	const struct mcp_link *link;
+	const struct mcp_asker *asker;
 	const struct mcp_call *call;
 	const struct mcp_limit *limit;
 	str id; /* of the task */
@@ -65,7 +65,7 @@ static int ask(const struct wait *w, const char *method, str answers, int64_t ms
 					     .token = w->token };
 	const struct mcp_limit limit = { ms, ms };
 
-	return w->link->request(w->link->arg, &request, &limit, a, out, c, e);
+	return w->asker->request(w->asker->arg, &request, &limit, a, out, c, e);
 }
 
 /* Nobody waits for it any more.  Whether the server hears that is not waited for for long: the end
@@ -173,7 +173,7 @@ static int fetch_result(struct wait *w, bool ended, struct arena *a, struct mcp_
 	const struct mcp_limit limit = { w->limit->call_ms, left > 1 ? left : 1 };
 	const struct json *v;
 	struct err why = { 0 };
-	int rc = w->link->request(w->link->arg, &request, &limit, &tmp, &v, c, &why);
+	int rc = w->asker->request(w->asker->arg, &request, &limit, &tmp, &v, c, &why);
 
 	/* Some do not wait for its end, but say that it has none yet. */
 	if (rc == E_PROTO && !ended)
@@ -264,7 +264,7 @@ static int pause_for(struct wait *w, int64_t ms, const struct cancel *c, struct 
 
 	if (!w->token)
 		return wait_ms(ms, c, e);
-	rc = w->link->linger(w->link->arg, &w->linger, ms, c, e);
+	rc = w->asker->linger(w->asker->arg, &w->linger, ms, c, e);
 	w->until_ms += w->linger.asked_ms;
 	w->last_ms += w->linger.asked_ms;
 	if (w->linger.moved)
@@ -296,12 +296,12 @@ static int await(struct wait *w, struct arena *a, struct mcp_result *result,
 	}
 }
 
-int mcp_tasks_await(const struct mcp_link *link, const struct mcp_call *call,
+int mcp_tasks_await(const struct mcp_asker *asker, const struct mcp_call *call,
 		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
 		    const struct cancel *c, struct err *e)
 {
 	int64_t now = clock_mono_ms();
-	struct wait w = { .link = link,
+	struct wait w = { .asker = asker,
 			  .call = call,
 			  .limit = limit,
 			  .id = json_str(result->task, "taskId"),

@@ -12,11 +12,22 @@
 #ifndef MCP_TASKS_H
 #define MCP_TASKS_H
 
-#include "mcp/link.h"
+#include "mcp/call.h"
+
+/* How its server is asked and heard: mcp_calls_request() and mcp_calls_linger() of arg, or what
+ * behaves like them. */
+struct mcp_asker {
+	int (*request)(void *arg, const struct mcp_request *request,
+		       const struct mcp_limit *limit, struct arena *a,
+		       const struct json **result, const struct cancel *c, struct err *e);
+	int (*linger)(void *arg, struct mcp_linger *l, int64_t ms, const struct cancel *c,
+		      struct err *e);
+	void *arg;
+};
 
 /* result: as it came, with .task; becomes what the call came to.  E_IO: its server died or has
  * lost it; else as mcp_host_call(). */
-int mcp_tasks_await(const struct mcp_link *link, const struct mcp_call *call,
+int mcp_tasks_await(const struct mcp_asker *asker, const struct mcp_call *call,
 		    const struct mcp_limit *limit, struct arena *a, struct mcp_result *result,
 		    const struct cancel *c, struct err *e) MUSTUSE;
 

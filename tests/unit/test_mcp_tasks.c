@@ -20,7 +20,7 @@
 
 struct rig {
 	struct arena a;
-	struct mcp_link link;
+	struct mcp_asker asker;
 	struct mcp_result result;
 	struct cancel cancel;
 	const char *const
@@ -121,7 +121,7 @@ static void rig_init(struct rig *r, const char *const *answers)
 
 	*r = (struct rig){ .answers = answers, .limit = { TEST_MS, TEST_MS } };
 	r->asked = buf_in(&r->a, 10000);
-	r->link = (struct mcp_link){ .arg = r, .request = request };
+	r->asker = (struct mcp_asker){ .arg = r, .request = request };
 	assert_int_equal(cancel_init(&r->cancel, NULL, 0, NULL), OK);
 	assert_int_equal(json_read(&v, &r->a,
 				   S("{\"resultType\":\"task\",\"taskId\":\"t1\",\"status\":"
@@ -148,7 +148,7 @@ static int await(struct rig *r)
 				       .on_question = on_question,
 				       .arg = r };
 
-	return mcp_tasks_await(&r->link, &call, &r->limit, &r->a, &r->result, &r->cancel,
+	return mcp_tasks_await(&r->asker, &call, &r->limit, &r->a, &r->result, &r->cancel,
 			       &r->e);
 }
 
@@ -324,7 +324,7 @@ static void rig_of_2025(struct rig *r, const char *const *answers, const char *c
 
 	rig_init(r, answers);
 	r->results = results;
-	r->link.linger = linger;
+	r->asker.linger = linger;
 	r->result = (struct mcp_result){ 0 };
 	assert_int_equal(json_read(&v, &r->a,
 				   S("{\"task\":{\"taskId\":\"t1\",\"status\":\"working\","
