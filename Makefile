@@ -118,6 +118,7 @@ objects := $(patsubst src/%.c,$(OUT)/obj/%.o,$(filter-out $(main),$(sources)))
 main_o := $(patsubst src/%.c,$(OUT)/obj/%.o,$(main))
 seam := $(sort $(wildcard tests/seam/*.c))
 seam_o := $(patsubst tests/%.c,$(OUT)/tests/%.o,$(seam))
+probe_o := $(patsubst tests/%.c,$(OUT)/tests/%.o,$(sort $(wildcard tests/probe/*.c)))
 lib := $(OUT)/libgantry.a
 units := $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 unit_shared := $(patsubst tests/%.c,$(OUT)/tests/%.o,\
@@ -136,7 +137,7 @@ stamp := -DGANTRY_VERSION='"$(version)"' -DGANTRY_COMMIT='"$(commit)"' \
 # --- building ----------------------------------------------------------------------------
 
 .PHONY: build
-build: $(lib) $(if $(main),$(OUT)/gantry $(if $(seam),$(OUT)/test/gantry)) ## build/gantry and build/test/gantry
+build: $(lib) $(if $(main),$(OUT)/gantry $(if $(seam),$(OUT)/test/gantry) $(OUT)/test/mcp-probe) ## build/gantry, build/test/gantry and build/test/mcp-probe
 
 $(OUT)/gantry: $(main_o) $(lib) $(OUT)/link.flags
 	$(call say,LINK,$@)
@@ -147,6 +148,12 @@ $(OUT)/test/gantry: $(main_o) $(seam_o) $(lib) $(OUT)/link.flags
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ldflags) -o $@ $(main_o) $(seam_o) $(lib) $(pkg_libs)
+
+# What drives the client through everything of a server, for the conformance suite.
+$(OUT)/test/mcp-probe: $(probe_o) $(lib) $(OUT)/link.flags
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ldflags) -o $@ $(probe_o) $(lib) $(pkg_libs)
 
 $(lib): $(objects) $(OUT)/sources.list
 	@rm -f $@
@@ -166,6 +173,11 @@ $(OUT)/tests/seam/%.o: tests/seam/%.c $(OUT)/compile.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(compile) $(cflags) -Itests -o $@ $<
+
+$(OUT)/tests/probe/%.o: tests/probe/%.c $(OUT)/compile.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(compile) $(cflags) -o $@ $<
 
 $(OUT)/tests/%.o: tests/%.c $(OUT)/compile.flags | deps-dev
 	@mkdir -p $(@D)
@@ -280,7 +292,7 @@ test-counterparts: deps-dev build ## the third-party programs from npm, cached o
 		$(PYTEST) $(PYTEST_ARGS) tests/counterparts
 
 conformance: build ## every client scenario of the public MCP conformance suite
-	@rig=$$(scripts/counterparts) && tests/counterparts/conformance.py $(OUT)/gantry "$$rig"
+	@rig=$$(scripts/counterparts) && tests/counterparts/conformance.py $(OUT)/test/mcp-probe "$$rig"
 
 check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
 	@$(MAKE) SAN=asan PYTEST_ARGS="$(PYTEST_ARGS) -m 'not long'" unit scenes

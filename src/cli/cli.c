@@ -392,8 +392,7 @@ static void help(const struct cmd *const *cmds, size_t n)
 		     "usage: gantry [--config FILE] [--log-level LEVEL] [COMMAND] ...\n"
 		     "\n");
 	for (size_t i = 0; i < n; i++)
-		if (cmds[i]->summary)
-			(void)printf("  %-10s %s\n", cmds[i]->name, cmds[i]->summary);
+		(void)printf("  %-10s %s\n", cmds[i]->name, cmds[i]->summary);
 	(void)printf("\n"
 		     "Without a command it is `gantry run`.  More: gantry COMMAND --help\n"
 		     "Example: gantry prompt \"What is on today?\"\n");

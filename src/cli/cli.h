@@ -27,7 +27,7 @@ struct cli {
 
 struct cmd {
 	const char *name, *alias; /* alias may be NULL */
-	const char *summary; /* for gantry help; NULL: not listed there */
+	const char *summary; /* for gantry help */
 	const char *usage; /* the text of --help, with an example */
 	int (*run)(struct cli *cli);
 };
@@ -98,6 +98,5 @@ extern const struct cmd cmd_onboard;
 extern const struct cmd cmd_replay;
 extern const struct cmd cmd_mcp;
 extern const struct cmd cmd_auth;
-extern const struct cmd cmd_mcp_probe;
 
 #endif

@@ -42,7 +42,6 @@ static const struct cmd *const commands[] = {
 	&cmd_mcp,
 	&cmd_init,
 	&cmd_version,
-	&cmd_mcp_probe,
 };
 /* clang-format on */
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """
-Every client scenario of the public MCP conformance suite, both published versions, against
-`gantry mcp-probe URL`:
+Every client scenario of the public MCP conformance suite, both published versions, against our
+client, which build/test/mcp-probe drives:
 
-    conformance.py GANTRY RIG [WORD...]      RIG is what scripts/counterparts prints
+    conformance.py PROBE RIG [WORD...]      RIG is what scripts/counterparts prints
 
 One line a scenario: passed or failed, which suite, which revision on the wire, how many checks.
 WORDs choose scenarios by a part of their name; with a dash before it one leaves them out.  Exit
@@ -54,11 +54,11 @@ def plan(rig, words=()):
     return out
 
 
-def run(gantry, rig, job):
+def run(probe, rig, job):
     """(passed, checks as text, output) of one."""
     suite, _, revision, name = job
     with tempfile.TemporaryDirectory() as d:
-        argv = script(rig, suite) + ["client", "--command", "%s mcp-probe --client-metadata %s" % (gantry, CLIENT), "--scenario", name]
+        argv = script(rig, suite) + ["client", "--command", "%s --client-metadata %s" % (probe, CLIENT), "--scenario", name]
         argv += ["--spec-version", revision] if revision else []
         env = {"PATH": "/usr/bin:/bin", "HOME": d, "LC_ALL": "C.UTF-8"}
         env.update((k, v) for k, v in os.environ.items() if k.endswith("SAN_OPTIONS"))
@@ -76,12 +76,12 @@ def reason(job):
     return KNOWN.get(name) or KNOWN.get("%s %s" % (number, name))
 
 
-def main(gantry, rig, *words):
-    gantry = os.path.abspath(gantry)
+def main(probe, rig, *words):
+    probe = os.path.abspath(probe)
     jobs = plan(rig, words)
     passed = failed = known = 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
-        for job, (good, text, output) in zip(jobs, pool.map(lambda j: run(gantry, rig, j), jobs)):
+        for job, (good, text, output) in zip(jobs, pool.map(lambda j: run(probe, rig, j), jobs)):
             why = None if good else reason(job)
             passed, failed, known = passed + good, failed + (not good and not why), known + bool(why)
             print("%-6s %-15s %-10s %-45s %s%s" % ("passed" if good else "known" if why else "FAILED", job[1], job[2] or "", job[3], text,

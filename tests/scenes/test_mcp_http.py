@@ -9,6 +9,7 @@ import pytest
 
 from fakes.mcp_http import Far, half_open
 from fakes.model import call
+from harness.fixtures import beside
 from harness.tls import Front, certificate
 from harness.watch import wait_until
 
@@ -127,7 +128,7 @@ def test_a_stop_closes_the_stream_of_a_call_where_there_is_no_session(gantry, mo
 
 
 def probe(gantry, server, code=0):
-    return gantry.run("mcp-probe", server.url, code=code).out
+    return gantry.run(server.url, program=beside("mcp-probe"), code=code).out
 
 
 @pytest.mark.parametrize("tricks", [["ask", "session"], ["ask-get", "session"], ["modern", "ask-input"]], ids="+".join)

@@ -42,6 +42,14 @@ def binary(seam=False):
     return str(path.resolve())
 
 
+def beside(name):
+    """Another program of the build, which stands beside that with the seam."""
+    path = pathlib.Path(binary(seam=True)).with_name(name)
+    if not path.exists():
+        pytest.fail("no %s at %s: make build" % (name, path))
+    return str(path)
+
+
 def toml(value):
     """A value in TOML (JSON's strings, numbers, booleans and arrays are TOML's)."""
     if isinstance(value, dict):
@@ -89,9 +97,9 @@ class Gantry:
         self.settings.update(settings)
         return self
 
-    def start(self, *args, env=None, seam=False, cwd=None, stdin="pipe", **more):
-        """Start `gantry args...`; more are environment variables on top of env()."""
-        p = Proc([*self.prefix, binary(seam), *map(str, args)], env if env is not None else self.env(**more),
+    def start(self, *args, env=None, seam=False, program=None, cwd=None, stdin="pipe", **more):
+        """Start `gantry args...`, or that program; more are environment variables on top of env()."""
+        p = Proc([*self.prefix, program or binary(seam), *map(str, args)], env if env is not None else self.env(**more),
                  str(cwd or self.dir), stdin=stdin, name="gantry " + " ".join(map(str, args)))
         self.procs.append(p)
         return p

@@ -2,7 +2,7 @@
  * The probe's sign-ins.  The link is followed by one request, and where that redirects to is what a
  * person would have pasted.
  */
-#include "cli/probe_auth.h"
+#include "probe_auth.h"
 
 #include "mcp/auth.h"
 #include "os/file.h"
@@ -138,7 +138,7 @@ bool probe_auth_again(struct probe_auth *p)
 		mcp_auth_free(au);
 	}
 	if (rc < 0)
-		(void)fprintf(stderr, "gantry mcp-probe: %s\n",
+		(void)fprintf(stderr, "mcp-probe: %s\n",
 			      text_visible(p->cli->a, str_of(e.msg), true).p);
 	return rc == OK;
 }

@@ -1,9 +1,9 @@
 /*
- * cli/probe_auth: how gantry mcp-probe signs in: as the person at an authorization server that asks
+ * How mcp-probe signs in: as the person at an authorization server that asks
  * nobody.  Everything it gets is gone at its end.
  */
-#ifndef CLI_PROBE_AUTH_H
-#define CLI_PROBE_AUTH_H
+#ifndef PROBE_PROBE_AUTH_H
+#define PROBE_PROBE_AUTH_H
 
 #include "cli/cli.h"
 #include "mcp/manifest.h"

@@ -1,21 +1,24 @@
 /*
- * gantry mcp-probe: connect to one server behind a URL, use everything of it once, and leave.
- * It is how the public conformance suite drives the client, and a look at a server by hand;
- * `gantry help` does not list it.
+ * build/test/mcp-probe [--client-metadata URL] URL: connect to one server behind a URL, call each of
+ * its tools once with the simplest arguments that its schema allows, read its resources and
+ * prompts, and leave.  Its questions are answered with the defaults of their schemas, and where it
+ * has to be signed in to the link is followed: for servers that ask nobody.  Tools may have effects.
  *
- * Questions of the server are answered with the defaults of their schemas.
+ * It is how the public conformance suite drives the client (make conformance).
  */
-#include "cli/cli.h"
+#include "probe_auth.h"
 
-#include "cli/probe_auth.h"
-#include "mcp/rpc.h"
 #include "mcp/host.h"
+#include "mcp/rpc.h"
 #include "os/clock.h"
+#include "os/proc.h"
+#include "os/signals.h"
 #include "text/json.h"
 #include "text/text.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define READY_MS 20000
 #define CALL_MS 20000
@@ -39,8 +42,14 @@ static void say(struct probe *p, const char *what, str name, str text)
 
 static void fail(struct probe *p, const char *what, str name, const struct err *e)
 {
-	(void)fprintf(stderr, "gantry mcp-probe: %s %.*s: %s\n", what, STRF(name), e->msg);
+	(void)fprintf(stderr, "mcp-probe: %s %.*s: %s\n", what, STRF(name), e->msg);
 	p->failed++;
+}
+
+static int give_up(const struct err *e)
+{
+	(void)fprintf(stderr, "mcp-probe: %s\n", e->msg);
+	return EXIT_FAILED;
 }
 
 /* ---- values for schemas ---------------------------------------------------------------- */
@@ -281,7 +290,7 @@ static int use_all(struct probe *p, const struct mcp_host_opt *opt,
 	struct err e = { 0 };
 
 	if (come_in(p, opt, m, &v, &e) < 0)
-		return cli_fail("mcp-probe: %s", e.msg);
+		return give_up(&e);
 	mcp_host_catalog(p->host, p->cli->a, &catalog);
 	(void)printf("%.*s\n", STRF(text_visible(p->cli->a, v[0].note, true)));
 	p->catalog = &catalog;
@@ -293,31 +302,26 @@ static int use_all(struct probe *p, const struct mcp_host_opt *opt,
 	return p->failed ? EXIT_FAILED : EXIT_OK;
 }
 
-static int run(struct cli *cli)
+static int probe(struct cli *cli, str url, str metadata)
 {
 	struct probe p = { .cli = cli };
-	struct mcp_server_cfg server = { .name = S("probe"), .timeout_ms = CALL_MS };
+	struct mcp_server_cfg server = { .name = S("probe"),
+					 .http = { .url = url },
+					 .timeout_ms = CALL_MS };
 	const struct mcp_manifest m = { .servers = &server, .n = 1 };
 	struct config_problems problems = { 0 };
 	struct config *config = NULL;
-	const char *metadata = NULL;
 	struct err e = { 0 };
-	bool bad = false;
+	int code;
 
-	if (!cli_value(cli, "--client-metadata", &metadata, &bad))
-		metadata = "";
-	int code = bad ? EXIT_USAGE : cli_rest(cli, 1, 1);
-	if (code != EXIT_OK)
-		return code;
-	server.http = (struct mcp_http_cfg){ .url = str_of(cli->argv[0]) };
 	if (mcp_http_cfg_check(&server.http, cli->a, &e) < 0 ||
 	    cli_inspect(cli, 0, &config, &problems, &e) < 0 ||
 	    probe_auth_begin(&p.auth, cli, config, &server, &e) < 0)
-		return cli_fail("mcp-probe: %s", e.msg);
+		return give_up(&e);
 	const struct mcp_host_opt opt = { .config = config,
 					  .env = &p.auth.env,
 					  .offer = { .form = true } };
-	server.auth.client_metadata = str_of(metadata);
+	server.auth.client_metadata = metadata;
 	code = use_all(&p, &opt, &m);
 	mcp_host_stop(p.host);
 	probe_auth_end(&p.auth);
@@ -325,21 +329,26 @@ static int run(struct cli *cli)
 	return code;
 }
 
-const struct cmd cmd_mcp_probe = {
-	.name = "mcp-probe",
-	.usage = "usage: gantry mcp-probe [--client-metadata URL] URL\n"
-		 "\n"
-		 "Connects to the tool server behind the URL, calls each of its tools once "
-		 "with the\n"
-		 "simplest arguments that its schema allows, reads its resources and prompts, "
-		 "and\n"
-		 "answers its questions with their defaults.  For developers: tools may have "
-		 "effects.\n"
-		 "Where it has to sign in it follows the link itself: for servers that ask "
-		 "nobody.\n"
-		 "The public conformance suite drives it (make conformance).\n"
-		 "\n"
-		 "example:\n"
-		 "  gantry mcp-probe http://127.0.0.1:3000/mcp\n",
-	.run = run,
-};
+/* The first steps are those of src/cli/main.c, but for what holds the program to a sandbox. */
+int main(int argc, char **argv)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	static const struct cmd named = { .name = "mcp-probe" };
+	struct cli cli = { .a = &a, .cmd = &named };
+	bool about = argc == 4 && strcmp(argv[1], "--client-metadata") == 0;
+	struct err e = { 0 };
+	int code;
+
+	if (argc != 2 && !about) {
+		(void)fputs("usage: mcp-probe [--client-metadata URL] URL\n", stderr);
+		return EXIT_USAGE;
+	}
+	if (signals_spare(&e) < 0 || spawner_start(&e) < 0)
+		return give_up(&e);
+	cli.env = env_copy(&a, environ);
+	code = spawner_hide(&e) < 0
+		       ? give_up(&e)
+		       : probe(&cli, str_of(argv[argc - 1]), str_of(about ? argv[2] : ""));
+	spawner_stop();
+	return code;
+}
