@@ -66,24 +66,13 @@ static str args_of(const struct sampling *x, const struct model_reply *reply)
 	return buf_str(&b);
 }
 
-static int record_once(struct sampling *x, bool begins, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc = store_begin(&tx, x->r->ag->opt.store, NULL, e);
-
-	if (rc == OK)
-		rc = begins ? store_call_alone(&tx, &x->row, e)
-			    : store_call_alone_end(&tx, &x->row, e);
-	return rc == OK ? store_commit(&tx, e) : rc;
-}
-
 /* The audit row, before or after: like that of a call, but of no turn's messages. */
-static int record(struct sampling *x, bool begins, struct err *e)
+static int record(struct sampling *x, bool ended, struct err *e)
 {
 	int rc;
 
 	do
-		rc = record_once(x, begins, e);
+		rc = store_call_record(x->r->ag->opt.store, &x->row, ended, NULL, e);
 	while (run_await_room(x->r, rc, e));
 	return rc;
 }
@@ -140,7 +129,7 @@ static int ask_by_line(struct sampling *x, bool *yes, const struct cancel *c, st
 		.tool = x->row.name,
 		.display = question_text(x),
 		.reason = S("sampling = \"ask\" in the manifest"),
-		.timeout_ms = r->snap->cfg->policy.approval_timeout_ms,
+		.timeout_ms = r->snap->cfg->mcp.question_timeout_ms,
 	};
 	int rc = by->ask(by, &ask, yes, c, e);
 
@@ -188,7 +177,7 @@ static int complete(struct sampling *x, struct model_reply *reply, const struct 
 		       : cancel_reason(c) != CANCEL_NONE ? CALL_CANCELED
 							 : CALL_FAILED;
 	x->row.args = args_of(x, rc == OK ? reply : NULL);
-	if (record(x, false, &end) < 0)
+	if (record(x, true, &end) < 0)
 		log_warn("sampling.audit", "server=%.*s err=%.*s",
 			 STRF(log_q(x->a, x->q->server)), STRF(log_q(x->a, str_of(end.msg))));
 	return rc;
@@ -214,7 +203,7 @@ static int begin(struct sampling *x, struct mcp_answer *out, const struct cancel
 	tools_admit_sampling(x->r->ag->opt.tools, str_is(x->cfg.policy, "ask"), &x->row, x->a);
 	if (x->row.state == CALL_PLANNED && (rc = ask(x, c, e)) < 0)
 		return rc;
-	if ((rc = record(x, true, e)) < 0)
+	if ((rc = record(x, false, e)) < 0)
 		return rc;
 	if (x->row.state == CALL_DENIED)
 		return refuse(x, REFUSED,

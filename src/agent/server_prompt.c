@@ -6,6 +6,7 @@
 
 #include "agent/server_prompt_words.h"
 
+#include "mcp/catalog.h"
 #include "os/clock.h"
 #include "os/log.h"
 #include "text/text.h"
@@ -93,11 +94,12 @@ static bool look_at(void *arg, const struct json *p)
 	return !s->found;
 }
 
-/* The server with prompts that is called so, or whose tools begin so. */
+/* The server that is called so, or whose tools begin so; false: it has no prompts. */
 static bool find_server(struct mcp_host *host, str given, struct arena *a, str *name)
 {
 	struct mcp_server_status *v;
 	struct mcp_catalog catalog;
+	str owner;
 	size_t n;
 
 	mcp_host_status(host, a, &v, &n);
@@ -107,17 +109,12 @@ static bool find_server(struct mcp_host *host, str given, struct arena *a, str *
 			return v[i].caps.prompts;
 		}
 	mcp_host_catalog(host, a, &catalog);
-	for (size_t k = 0; k < catalog.n; k++) {
-		str tool = catalog.tools[k].name;
-		if (!str_ieq(str_sub(tool, 0, given.n), given) ||
-		    !str_starts(str_sub(tool, given.n, tool.n), S("__")))
-			continue;
-		for (size_t i = 0; i < n; i++)
-			if (str_eq(v[i].name, catalog.tools[k].server) && v[i].caps.prompts) {
-				*name = v[i].name;
-				return true;
-			}
-	}
+	if (!mcp_catalog_owner(&catalog, given, &owner))
+		return false;
+	*name = owner;
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i].name, owner))
+			return v[i].caps.prompts;
 	return false;
 }
 

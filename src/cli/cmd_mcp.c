@@ -10,8 +10,6 @@
 
 #include <unistd.h>
 
-#define WITHIN "GANTRY_MCP_WITHIN"
-
 static const char instructions[] =
 	"gantry is a personal agent with a memory, tools and schedules of its own. ask gives "
 	"it "
@@ -23,7 +21,7 @@ static const char instructions[] =
 static int go_within(struct cli *cli, const struct config *cfg, struct err *e)
 {
 	unsigned long long hash = str_hash(STR_HASH, cfg->store.dsn);
-	str own = arena_fmt(cli->a, "%016llx", hash), all = env_get(&cli->env, WITHIN);
+	str own = arena_fmt(cli->a, "%016llx", hash), all = env_get(&cli->env, ENV_WITHIN);
 	const char **v;
 	size_t n = 0;
 
@@ -38,9 +36,9 @@ static int go_within(struct cli *cli, const struct config *cfg, struct err *e)
 	v = NEWN(cli->a, const char *, n + 2);
 	n = 0;
 	for (const char *const *p = cli->env.v; *p; p++)
-		if (!str_starts(str_of(*p), S(WITHIN "=")))
+		if (!str_starts(str_of(*p), S(ENV_WITHIN "=")))
 			v[n++] = *p;
-	v[n] = arena_fmt(cli->a, WITHIN "=%.*s,%.*s", STRF(own), STRF(all)).p;
+	v[n] = arena_fmt(cli->a, ENV_WITHIN "=%.*s,%.*s", STRF(own), STRF(all)).p;
 	cli->env.v = v;
 	return OK;
 }

@@ -86,18 +86,6 @@ static int list(struct cli *cli, struct engine *g, bool json)
 }
 
 /* Before it runs, and how it ended: one audit row. */
-static int record(struct engine *g, const struct call *c,
-		  int (*write)(struct tx *tx, const struct call *call, struct err *e),
-		  struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc;
-
-	if ((rc = store_begin(&tx, g->store, &g->root, e)) < 0 || (rc = write(&tx, c, e)) < 0)
-		return rc;
-	return store_commit(&tx, e);
-}
-
 static int call(struct cli *cli, struct engine *g, const char *name, const char *args)
 {
 	struct call c = { .requested = str_of(name),
@@ -116,12 +104,12 @@ static int call(struct cli *cli, struct engine *g, const char *name, const char 
 		c.decision = S("approved");
 		c.decider = S("cli");
 	}
-	if (record(g, &c, store_call_alone, &e) < 0)
+	if (store_call_record(g->store, &c, false, &g->root, &e) < 0)
 		return cli_fail("%s was not run, as it cannot be recorded: %s", name, e.msg);
 	if (c.state == CALL_RUNNING) {
 		int rc = tools_run(g->tools, spec, &c, &ctx, cli->a, &g->root, &e);
 		struct err why = { 0 };
-		if (record(g, &c, store_call_alone_end, &why) < 0)
+		if (store_call_record(g->store, &c, true, &g->root, &why) < 0)
 			(void)cli_fail("%s was run, but how it ended is not recorded: %s", name,
 				       why.msg);
 		if (rc < 0 && c.result.n == 0)

@@ -168,33 +168,20 @@ static void fail(struct serve_call *k, str why)
 	k->text = why;
 }
 
-/* One audit row: before it runs, and how it ended. */
-static int record(struct engine *g, const struct call *c,
-		  int (*write)(struct tx *tx, const struct call *call, struct err *e),
-		  struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc;
-
-	if ((rc = store_begin(&tx, g->store, &g->root, e)) < 0 || (rc = write(&tx, c, e)) < 0)
-		return rc;
-	return store_commit(&tx, e);
-}
-
 static void run_recorded(struct serve_call *k, const struct tool_spec *spec, struct call *c,
 			 const struct tool_ctx *ctx)
 {
 	struct engine *g = k->s->g;
 	struct err e = { 0 }, why = { 0 };
 
-	if (record(g, c, store_call_alone, &e) < 0) {
+	if (store_call_record(g->store, c, false, &g->root, &e) < 0) {
 		fail(k,
 		     arena_fmt(&k->a, "error: not done, as it cannot be recorded: %s", e.msg));
 		return;
 	}
 	if (c->state == CALL_RUNNING) {
 		int rc = tools_run(g->tools, spec, c, ctx, &k->a, &k->token, &e);
-		if (record(g, c, store_call_alone_end, &why) < 0 && rc == OK) {
+		if (store_call_record(g->store, c, true, &g->root, &why) < 0 && rc == OK) {
 			fail(k, arena_fmt(&k->a,
 					  "error: it was run, but how it ended is not "
 					  "recorded: %s",

@@ -11,7 +11,6 @@
 #define PATH_DEFAULT "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 #define EXPANDED_MAX ((size_t)1 << 20)
-#define WITHIN "GANTRY_MCP_WITHIN"
 
 static const char *const passed[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR" };
 
@@ -105,8 +104,8 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 	if (!path)
 		v[n++] = PATH_DEFAULT;
 	/* Which agents are served above, so that gantry mcp does not start itself. */
-	if (env_get(env, WITHIN).n)
-		v[n++] = arena_fmt(a, WITHIN "=%.*s", STRF(env_get(env, WITHIN))).p;
+	if (env_get(env, ENV_WITHIN).n)
+		v[n++] = arena_fmt(a, ENV_WITHIN "=%.*s", STRF(env_get(env, ENV_WITHIN))).p;
 	for (size_t i = 0; i < extra_n; i++) /* of a name given twice the last counts */
 		if (!replaced(name_of(arena_cstr(a, extra[i])), extra + i + 1, extra_n - i - 1))
 			v[n++] = arena_cstr(a, extra[i]);

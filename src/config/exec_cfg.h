@@ -4,12 +4,7 @@
 #ifndef CONFIG_EXEC_CFG_H
 #define CONFIG_EXEC_CFG_H
 
-#include "base/str.h"
-
-struct str_list {
-	const str *v;
-	size_t n;
-};
+#include "base/str_list.h"
 
 struct sandbox_cfg {
 	str profile; /* strict, compat, off */

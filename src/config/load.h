@@ -14,6 +14,10 @@ struct env {
 	const char *const *v; /* "K=V", NULL-terminated */
 };
 
+/* The agents that a tool server runs within, by the databases of those: gantry mcp says it to its
+ * children, which hand it on. */
+#define ENV_WITHIN "GANTRY_MCP_WITHIN"
+
 /* A copy of an environment block, in a. */
 struct env env_copy(struct arena *a, char *const *environ_block);
 str env_get(const struct env *env, const char *name); /* "" when unset */

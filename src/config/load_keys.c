@@ -115,7 +115,7 @@ void config_check_keys(struct loader *l)
 static bool reserved(str name)
 {
 	static const char *const names[] = { "GANTRY_CONFIG", "GANTRY_FAULT", "GANTRY_CLOCK",
-					     "GANTRY_CORPORA", "GANTRY_MCP_WITHIN" };
+					     "GANTRY_CORPORA", ENV_WITHIN };
 
 	for (size_t i = 0; i < COUNT(names); i++)
 		if (str_eq(name, str_of(names[i])))

@@ -312,7 +312,7 @@ const struct option options[] = {
 	  .help = "Most bytes of a command's output that are kept, from its start and its end." },
 	{ "tools.exec.approval_timeout", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("5m"),
 	  RANGE(1, 7 * 24 * HOUR), AT(policy.approval_timeout_ms),
-	  .help = "How long a question to the owner waits for its answer." },
+	  .help = "How long the question whether a call may run waits for its answer." },
 	{ "tools.exec.deny", NULL, OPT_REGEXES, .need = CONFIG_TOOLS, DEF(""),
 	  AT(policy.deny), .help = "Regular expressions of commands that are always refused: the "
 		  "line, and each command in it." },
@@ -377,7 +377,8 @@ const struct option options[] = {
 		  "`mcp.call_timeout`, or a server's own `timeout`, counts as that." },
 	{ "mcp.question_timeout", NULL, OPT_MS, OPT_RELOAD, CONFIG_TOOLS, DEF("10m"),
 	  RANGE(1, 7 * 24 * HOUR), AT(mcp.question_timeout_ms),
-	  .help = "How long a question that a server asks of you waits for its answer." },
+	  .help = "How long a question that a server asks of you waits for its answer; also "
+		  "whether it may ask the model." },
 	{ "mcp.start_timeout", NULL, OPT_MS, .need = CONFIG_TOOLS, DEF("30s"),
 	  RANGE(1, HOUR), AT(mcp.start_timeout_ms),
 	  .help = "Longest time for a server's handshake." },

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "config/value.h"
 #include "mcp/oauth.h"
 #include "mcp/oauth_challenge.h"
 #include "os/clock.h"
@@ -153,15 +154,6 @@ static int named(const struct mcp_auth *au, int rc, struct err *e)
 	return rc < 0 ? err_wrap(e, rc, "server %.*s", STRF(au->oauth.name)) : OK;
 }
 
-/* b64token of RFC 6750, or anything else that fits a header. */
-static bool is_token(str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7F)
-			return false;
-	return s.n > 0;
-}
-
 static int show_fixed(const struct mcp_auth *au, struct arena *a, struct mcp_auth_show *out,
 		      struct err *e)
 {
@@ -173,7 +165,7 @@ static int show_fixed(const struct mcp_auth *au, struct arena *a, struct mcp_aut
 	if (rc < 0)
 		return err_wrap(e, E_DENIED, "auth.bearer_file");
 	token = str_trim(token);
-	if (!is_token(token))
+	if (!value_one_word(token))
 		return err_set(e, E_DENIED, "%s %.*s %s", file ? "the file" : "the variable",
 			       STRF(from),
 			       token.n ? "holds no token: it has blanks or control characters"

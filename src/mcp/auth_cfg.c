@@ -36,18 +36,6 @@ static const struct key {
 	{ "assertion_client", TEXT, offsetof(struct mcp_auth_cfg, assertion_client) },
 };
 
-static bool is_variable(str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-		      (i > 0 && c >= '0' && c <= '9')))
-			return false;
-	}
-	return s.n > 0;
-}
-
 /* A list of scopes, or all of them in one text. */
 static int read_words(str *out, struct arena *a, const struct key *k, const struct toml *v,
 		      struct err *e)
@@ -83,7 +71,7 @@ static int read_text(struct mcp_auth_cfg *out, struct arena *a, const struct key
 	if (memchr(v->s.p ? v->s.p : "", 0, v->s.n) || !field->n)
 		return err_set(e, E_INVAL, "\"auth.%s\" is empty or has a NUL in it", k->name);
 	/* What stands there instead may be the secret itself, so it stays unnamed. */
-	if (k->kind == VARIABLE && !is_variable(*field))
+	if (k->kind == VARIABLE && !value_variable(*field))
 		return err_set(e, E_INVAL,
 			       "\"auth.%s\" should be the name of an environment variable, not "
 			       "a secret",

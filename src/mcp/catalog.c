@@ -122,6 +122,20 @@ void mcp_catalog_build(struct arena *a, struct mcp_source *v, size_t n, struct m
 	*out = (struct mcp_catalog){ tools, total, rev_of(tools, total) };
 }
 
+bool mcp_catalog_owner(const struct mcp_catalog *c, str given, str *server)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		str tool = c->tools[i].name;
+
+		if (!str_ieq(str_sub(tool, 0, given.n), given) ||
+		    !str_starts(str_sub(tool, given.n, tool.n), S("__")))
+			continue;
+		*server = c->tools[i].server;
+		return true;
+	}
+	return false;
+}
+
 void mcp_catalog_copy(struct arena *a, const struct mcp_catalog *from, struct mcp_catalog *out)
 {
 	struct mcp_tool *tools = NEWN(a, struct mcp_tool, from->n);

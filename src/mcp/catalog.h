@@ -4,8 +4,8 @@
 #ifndef MCP_CATALOG_H
 #define MCP_CATALOG_H
 
-#include "mcp/host.h"
 #include "mcp/listing.h"
+#include "mcp/manifest.h"
 
 /* One server's part. */
 struct mcp_source {
@@ -18,6 +18,9 @@ struct mcp_source {
 /* All text is copied into a.  The order of the sources does not matter. */
 void mcp_catalog_build(struct arena *a, struct mcp_source *v, size_t n,
 		       struct mcp_catalog *out);
+
+/* The server whose tools are published as given__tool, in any case. */
+bool mcp_catalog_owner(const struct mcp_catalog *c, str given, str *server);
 
 void mcp_catalog_copy(struct arena *a, const struct mcp_catalog *from, struct mcp_catalog *out);
 

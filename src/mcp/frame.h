@@ -8,7 +8,7 @@
 #ifndef MCP_FRAME_H
 #define MCP_FRAME_H
 
-#include "mcp/host.h"
+#include "mcp/call.h"
 
 /* Owns itself. */
 struct mcp_frame {

@@ -65,6 +65,18 @@ bool mcp_http_variable(str *rest, str *before, str *name)
 	return true;
 }
 
+bool mcp_http_name(str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      (c >= '0' && c <= '9') || memchr("!#$%&'*+-.^_`|~", c, 15)))
+			return false;
+	}
+	return s.n > 0;
+}
+
 bool mcp_http_cfg_has(str key)
 {
 	return key_find(key) != NULL;
@@ -110,18 +122,6 @@ static int read_transport(const struct toml *v, struct arena *a, enum mcp_transp
 	return err_set(e, E_INVAL,
 		       "\"%.*s\" should be one of: http, streamable-http, sse, stdio",
 		       STRF(v->key));
-}
-
-static bool is_name(str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		      (c >= '0' && c <= '9') || memchr("!#$%&'*+-.^_`|~", c, 15)))
-			return false;
-	}
-	return s.n > 0;
 }
 
 /* Those that the protocol sets itself. */
@@ -177,7 +177,7 @@ static int read_headers(const struct toml *v, enum kind kind, struct arena *a,
 	for (const struct toml *c = v->child; c; c = c->next) {
 		str value = { 0 };
 
-		if (!is_name(c->key))
+		if (!mcp_http_name(c->key))
 			return err_set(e, E_INVAL, "\"%.*s\" has a name that is no header's",
 				       STRF(v->key));
 		if (is_ours(c->key))
@@ -256,15 +256,6 @@ int mcp_http_cfg_check(const struct mcp_http_cfg *cfg, struct arena *a, struct e
 	return OK;
 }
 
-static struct str_list copy_list(struct arena *a, struct str_list l)
-{
-	str *v = NEWN(a, str, l.n);
-
-	for (size_t i = 0; i < l.n; i++)
-		v[i] = arena_dup(a, l.v[i]);
-	return (struct str_list){ v, l.n };
-}
-
 void mcp_http_cfg_copy(struct arena *a, struct mcp_http_cfg *to,
 		       const struct mcp_http_cfg *from)
 {
@@ -272,24 +263,16 @@ void mcp_http_cfg_copy(struct arena *a, struct mcp_http_cfg *to,
 	to->url = arena_dup(a, from->url);
 	to->ca = arena_dup(a, from->ca);
 	to->proxy = arena_dup(a, from->proxy);
-	to->headers = copy_list(a, from->headers);
-	to->headers_env = copy_list(a, from->headers_env);
-	to->headers_file = copy_list(a, from->headers_file);
-}
-
-static bool same_list(struct str_list x, struct str_list y)
-{
-	bool same = x.n == y.n;
-
-	for (size_t i = 0; i < x.n && same; i++)
-		same = str_eq(x.v[i], y.v[i]);
-	return same;
+	to->headers = str_list_copy(a, from->headers);
+	to->headers_env = str_list_copy(a, from->headers_env);
+	to->headers_file = str_list_copy(a, from->headers_file);
 }
 
 bool mcp_http_cfg_same(const struct mcp_http_cfg *x, const struct mcp_http_cfg *y)
 {
 	return str_eq(x->url, y->url) && x->transport == y->transport && str_eq(x->ca, y->ca) &&
 	       str_eq(x->proxy, y->proxy) && x->allow_http == y->allow_http &&
-	       same_list(x->headers, y->headers) && same_list(x->headers_env, y->headers_env) &&
-	       same_list(x->headers_file, y->headers_file);
+	       str_list_eq(x->headers, y->headers) &&
+	       str_list_eq(x->headers_env, y->headers_env) &&
+	       str_list_eq(x->headers_file, y->headers_file);
 }

@@ -32,6 +32,9 @@ struct mcp_http_cfg {
  * in name and cut off with what stands before it.  False: *rest holds none. */
 bool mcp_http_variable(str *rest, str *before, str *name);
 
+/* Can it be the name of a header? */
+bool mcp_http_name(str s);
+
 /* Is it a key of these?  And one that says whether a server is behind a URL? */
 bool mcp_http_cfg_has(str key);
 bool mcp_http_cfg_places(str key);

@@ -3,6 +3,7 @@
  */
 #include "mcp/http_marks.h"
 
+#include "mcp/http_cfg.h"
 #include "text/base64.h"
 
 #include <string.h>
@@ -16,18 +17,6 @@ struct walk {
 	size_t n;
 	str path[DEPTH_MAX];
 };
-
-static bool is_token(str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		      (c >= '0' && c <= '9') || memchr("!#$%&'*+-.^_`|~", c, 15)))
-			return false;
-	}
-	return s.n > 0;
-}
 
 static bool is_plain_type(str type)
 {
@@ -56,7 +45,7 @@ static int add_mark(struct walk *w, const struct json *property, const struct js
 	struct mcp_mark *m;
 	str *path;
 
-	if (!json_is(mark, JSON_STRING) || !is_token(name))
+	if (!json_is(mark, JSON_STRING) || !mcp_http_name(name))
 		return err_set(e, E_PROTO,
 			       "the x-mcp-header of parameter \"%.*s\" is no name of a header",
 			       STRF(property->key));

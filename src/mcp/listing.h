@@ -8,7 +8,7 @@
 #define MCP_LISTING_H
 
 #include "base/map.h"
-#include "mcp/host.h"
+#include "mcp/tool.h"
 #include "text/json.h"
 
 struct mcp_listing {

@@ -3,6 +3,7 @@
  */
 #include "mcp/oauth.h"
 
+#include "config/value.h"
 #include "os/clock.h"
 #include "os/sign.h"
 #include "text/base64.h"
@@ -50,10 +51,7 @@ int oauth_proof(const struct oauth_state *s, const char *method, str url, str to
 
 static bool is_token(str s)
 {
-	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7F)
-			return false;
-	return s.n > 0 && s.n <= TOKEN_MAX;
+	return value_one_word(s) && s.n <= TOKEN_MAX;
 }
 
 /* A number, or one in a string. */

@@ -29,32 +29,23 @@
 #define STALL_MS 600000
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 
-static struct str_list copy_list(struct arena *a, struct str_list l)
-{
-	str *v = NEWN(a, str, l.n);
-
-	for (size_t i = 0; i < l.n; i++)
-		v[i] = arena_dup(a, l.v[i]);
-	return (struct str_list){ v, l.n };
-}
-
 static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 		     const struct mcp_server_cfg *from)
 {
 	*to = *from;
 	to->name = arena_dup(a, from->name);
 	to->command = arena_dup(a, from->command);
-	to->args = copy_list(a, from->args);
-	to->env = copy_list(a, from->env);
-	to->tools = copy_list(a, from->tools);
-	to->exclude = copy_list(a, from->exclude);
+	to->args = str_list_copy(a, from->args);
+	to->env = str_list_copy(a, from->env);
+	to->tools = str_list_copy(a, from->tools);
+	to->exclude = str_list_copy(a, from->exclude);
 	to->tools_prefix = arena_dup(a, from->tools_prefix);
 	to->cwd = arena_dup(a, from->cwd);
 	to->box.profile = arena_dup(a, from->box.profile);
 	to->box.network = arena_dup(a, from->box.network);
-	to->box.read = copy_list(a, from->box.read);
-	to->box.write = copy_list(a, from->box.write);
-	to->box.grants = copy_list(a, from->box.grants);
+	to->box.read = str_list_copy(a, from->box.read);
+	to->box.write = str_list_copy(a, from->box.write);
+	to->box.grants = str_list_copy(a, from->box.grants);
 	/* Not the server's business. */
 	to->auth_command = (str){ 0 };
 	to->auth_args = (struct str_list){ 0 };
@@ -62,7 +53,7 @@ static void copy_cfg(struct arena *a, struct mcp_server_cfg *to,
 	mcp_auth_cfg_copy(a, &to->auth, &from->auth);
 	to->sampling.policy = arena_dup(a, from->sampling.policy);
 	to->log_level = arena_dup(a, from->log_level);
-	to->roots = copy_list(a, from->roots);
+	to->roots = str_list_copy(a, from->roots);
 }
 
 static const char *const *copy_env(struct arena *a, const char *const *env)
@@ -78,20 +69,11 @@ static const char *const *copy_env(struct arena *a, const char *const *env)
 	return v;
 }
 
-static bool same_list(struct str_list x, struct str_list y)
-{
-	bool same = x.n == y.n;
-
-	for (size_t i = 0; i < x.n && same; i++)
-		same = str_eq(x.v[i], y.v[i]);
-	return same;
-}
-
 static bool same_box(const struct sandbox_cfg *x, const struct sandbox_cfg *y)
 {
 	return str_eq(x->profile, y->profile) && str_eq(x->network, y->network) &&
-	       x->require == y->require && same_list(x->read, y->read) &&
-	       same_list(x->write, y->write) && same_list(x->grants, y->grants);
+	       x->require == y->require && str_list_eq(x->read, y->read) &&
+	       str_list_eq(x->write, y->write) && str_list_eq(x->grants, y->grants);
 }
 
 void mcp_server_terms(const struct mcp_server *s, struct mcp_call *call, struct arena *a)
@@ -125,8 +107,8 @@ bool mcp_server_first_mismatch(struct mcp_server *s, str tool)
 static bool same(const struct mcp_server_cfg *x, const struct mcp_server_cfg *y)
 {
 	return str_eq(x->name, y->name) && str_eq(x->command, y->command) &&
-	       same_list(x->args, y->args) && same_list(x->env, y->env) &&
-	       same_list(x->tools, y->tools) && same_list(x->exclude, y->exclude) &&
+	       str_list_eq(x->args, y->args) && str_list_eq(x->env, y->env) &&
+	       str_list_eq(x->tools, y->tools) && str_list_eq(x->exclude, y->exclude) &&
 	       str_eq(x->tools_prefix, y->tools_prefix) && str_eq(x->cwd, y->cwd) &&
 	       same_box(&x->box, &y->box) && mcp_http_cfg_same(&x->http, &y->http) &&
 	       mcp_auth_cfg_same(&x->auth, &y->auth) &&
@@ -245,10 +227,10 @@ void mcp_server_roots(struct mcp_server *s, const struct mcp_server_cfg *cfg)
 	const struct str_list *now = atomic_load(&s->roots);
 	struct str_list *next;
 
-	if (now && same_list(*now, roots_of(s, cfg)))
+	if (now && str_list_eq(*now, roots_of(s, cfg)))
 		return;
 	next = NEW(&s->a, struct str_list);
-	*next = copy_list(&s->a, roots_of(s, cfg));
+	*next = str_list_copy(&s->a, roots_of(s, cfg));
 	atomic_store(&s->roots, next);
 	wake(s);
 }

@@ -8,6 +8,7 @@
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
+#include "mcp/host.h"
 #include "mcp/link.h"
 #include "os/thread.h"
 

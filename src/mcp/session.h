@@ -14,6 +14,7 @@
 #define MCP_SESSION_H
 
 #include "mcp/pages.h"
+#include "mcp/question.h"
 
 /* How a server begins. */
 enum mcp_era { MCP_ERA_UNKNOWN, MCP_ERA_INITIALIZE, MCP_ERA_STATELESS };

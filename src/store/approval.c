@@ -2,7 +2,7 @@
  * Questions to people.  A decision, its use and the turn's parking are compare-and-set each,
  * so that double taps, late presses and crashes between them end in one of two states.
  */
-#include "store/rows.h"
+#include "store/asked.h"
 
 #include <string.h>
 
@@ -10,14 +10,17 @@
 	"id, session_id, turn_id, call_id, channel, address, tool, command, hash, reason, "    \
 	"state, message_id, posts, decided_by, created_at_ms, expires_at_ms"
 
+static const struct asked approvals = ASKED("approvals", "approval_id");
+
 static const char *const state_names[] = {
 	[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved",
 	[APPROVAL_DENIED] = "denied",   [APPROVAL_EXPIRED] = "expired",
 	[APPROVAL_USED] = "used",
 };
 
-static void read_row(struct approval *out, const struct rows *r, struct arena *a)
+static void read_row(void *one, const struct rows *r, struct arena *a)
 {
+	struct approval *out = one;
 	str state = rows_peek(r, 10);
 	size_t i = 0;
 
@@ -249,78 +252,46 @@ int store_turn_park(struct tx *tx, str turn_id, bool *parked, struct err *e)
 
 int store_approval_expire(struct tx *tx, int64_t now_ms, int64_t *n, struct err *e)
 {
-	struct db *db = tx_db(tx);
-	int rc = db_run(db,
-			"UPDATE turns SET state = 'ready', updated_at_ms = ?1 "
-			"WHERE state = 'parked' AND id IN (SELECT turn_id FROM approvals "
-			"WHERE state = 'pending' AND expires_at_ms <= ?1)",
-			DB_ARGS(db_i64(now_ms)), NULL, e);
-
-	return rc < 0 ? rc
-		      : db_run(db,
-			       "UPDATE approvals SET state = 'expired', decided_at_ms = ?1 "
-			       "WHERE state = 'pending' AND expires_at_ms <= ?1",
-			       DB_ARGS(db_i64(now_ms)), n, e);
+	return asked_expire(tx, &approvals, now_ms, n, e);
 }
 
 int store_approval_posted(struct tx *tx, str id, int64_t outbox_id, int64_t now_ms, bool *over,
 			  struct err *e)
 {
-	int64_t n = 0;
-	int rc = db_run(tx_db(tx),
-			"UPDATE approvals SET expires_at_ms = ?3 "
-			"WHERE id = ?1 AND state = 'pending' AND message_id = '' AND EXISTS "
-			"(SELECT 1 FROM outbox WHERE id = ?2 AND state = 'dead')",
-			DB_ARGS(db_text(id), db_i64(outbox_id), db_i64(now_ms)), &n, e);
-
-	*over = n > 0;
-	return rc;
+	return asked_posted(tx, &approvals, id, outbox_id, now_ms, over, e);
 }
 
 /* Those that match, in a. */
 static int list(struct approval **out, size_t *n, struct db *db, const char *sql,
 		const struct db_arg *args, size_t args_n, struct arena *a, struct err *e)
 {
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = db_query(&r, db, sql, args, args_n, e);
+	const struct list_of q = { sizeof **out, read_row, sql, args, args_n };
+	void *v;
+	int rc = list_in(db, &q, a, &v, n, e);
 
-	*out = NULL;
-	*n = 0;
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*out = LIST_ROOM(a, *out, *n);
-		read_row(&(*out)[(*n)++], &r, a);
-		rc = OK;
-	}
+	if (rc == OK)
+		*out = v;
 	return rc;
 }
 
 int store_approval_repost(struct tx *tx, str channel, int64_t *n, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	str owner = store_owner(tx->s);
 	struct approval *v;
 	size_t v_n;
 	int rc = list(&v, &v_n, tx_db(tx),
 		      "SELECT " COLUMNS " FROM approvals WHERE state = 'pending' "
 		      "AND channel = ?1 AND poster <> ?2 ORDER BY created_at_ms, id",
-		      DB_ARGS(db_text(channel), db_text(owner)), &a, e);
+		      DB_ARGS(db_text(channel), db_text(store_owner(tx->s))), &a, e);
 
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; rc == OK && i < v_n; i++) {
-		int64_t waiting = 0;
-		/* One that never went out goes out now anyway. */
-		rc = db_number(tx_db(tx),
-			       "SELECT count(*) FROM outbox WHERE channel = ?1 AND owner = '' "
-			       "AND state IN ('raw', 'ready') AND approval_id = ?2",
-			       DB_ARGS(db_text(channel), db_text(v[i].id)), &waiting, e);
-		if (rc == OK && !waiting)
+		bool again;
+
+		rc = asked_again(tx, &approvals, channel, v[i].id, &again, e);
+		if (rc == OK && again)
 			rc = post(tx, &v[i], e);
-		if (rc == OK)
-			rc = db_run(tx_db(tx),
-				    "UPDATE approvals SET poster = ?2, posts = posts + ?3 "
-				    "WHERE id = ?1",
-				    DB_ARGS(db_text(v[i].id), db_text(owner),
-					    db_i64(waiting ? 0 : 1)),
-				    NULL, e);
 	}
 	*n = (int64_t)v_n;
 	return rc;

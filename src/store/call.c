@@ -361,18 +361,29 @@ static int count_alone(struct tx *tx, const struct call *call, struct err *e)
 	return ran ? usage_count(tx, USAGE_TOOL_CALL, e) : OK;
 }
 
-int store_call_alone(struct tx *tx, const struct call *call, struct err *e)
+static int begin_alone(struct tx *tx, const struct call *call, struct err *e)
 {
 	int rc = insert_row(tx, S(""), S(""), store_owner(tx->s), 0, call, e);
 
 	return rc == OK ? count_alone(tx, call, e) : rc;
 }
 
-int store_call_alone_end(struct tx *tx, const struct call *call, struct err *e)
+static int end_alone(struct tx *tx, const struct call *call, struct err *e)
 {
 	int rc = end_row(tx, call, e);
 
 	return rc == OK ? count_alone(tx, call, e) : rc;
+}
+
+int store_call_record(struct store *s, const struct call *call, bool ended,
+		      const struct cancel *c, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = store_begin(&tx, s, c, e);
+
+	if (rc == OK)
+		rc = ended ? end_alone(&tx, call, e) : begin_alone(&tx, call, e);
+	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
 int calls_abandoned(struct tx *tx, str owner, struct err *e)

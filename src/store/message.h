@@ -97,11 +97,11 @@ int store_call_finish(struct tx *tx, str turn_id, const struct call *call,
  * session's epoch?  Asked before an effect that is to be one commit with the result. */
 int store_call_live(struct tx *tx, str turn_id, str call_id, bool *live, struct err *e) MUSTUSE;
 
-/* A call of no turn, which a command makes: its audit row, RUNNING before it is run, or with
- * its end at once when it never is.  Where the command dies in between, recovery closes it as
- * in doubt.  It has no tool message. */
-int store_call_alone(struct tx *tx, const struct call *call, struct err *e) MUSTUSE;
-int store_call_alone_end(struct tx *tx, const struct call *call, struct err *e) MUSTUSE;
+/* A call of no turn's messages, which a command or a tool server makes: its audit row, a commit of
+ * its own.  Once before it is run (RUNNING, or with its end when it never is), and ended, once
+ * after.  Where the process dies in between, recovery closes it as in doubt. */
+int store_call_record(struct store *s, const struct call *call, bool ended,
+		      const struct cancel *c, struct err *e) MUSTUSE;
 
 /* All of a turn so far, in order, and its calls, in order. */
 int store_turn_load(struct store *s, str turn_id, struct arena *a, struct message **msgs,

@@ -2,7 +2,7 @@
  * Questions of tool servers.  Whoever moves one on has read it in the same transaction, so double
  * presses, late replies and crashes between them end in one of two states.
  */
-#include "store/rows.h"
+#include "store/asked.h"
 
 #define COLUMNS                                                                                \
 	"q.id, q.session_id, q.turn_id, q.call_id, q.channel, q.address, q.requester, "        \
@@ -15,6 +15,8 @@
 	"EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session_id "                \
 	"WHERE t.id = q.turn_id AND t.state IN ('ready', 'running', 'parked') "                \
 	"AND t.cancel_requested = 0 AND t.epoch = s.epoch)"
+
+static const struct asked questions = ASKED("questions", "question_id");
 
 static const char *const state_names[] = {
 	[QUESTION_PENDING] = "pending",   [QUESTION_ANSWERED] = "answered",
@@ -31,8 +33,9 @@ static enum question_state state_of(str name)
 	return (enum question_state)i;
 }
 
-static void read_row(struct question *out, const struct rows *r, struct arena *a)
+static void read_row(void *one, const struct rows *r, struct arena *a)
 {
+	struct question *out = one;
 	*out = (struct question){
 		.id = rows_text(r, 0, a),
 		.session_id = rows_text(r, 1, a),
@@ -61,19 +64,16 @@ static void read_row(struct question *out, const struct rows *r, struct arena *a
 	};
 }
 
+/* Those that match, in a. */
 static int list(struct question **out, size_t *n, struct db *db, const char *sql,
 		const struct db_arg *args, size_t args_n, struct arena *a, struct err *e)
 {
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = db_query(&r, db, sql, args, args_n, e);
+	const struct list_of q = { sizeof **out, read_row, sql, args, args_n };
+	void *v;
+	int rc = list_in(db, &q, a, &v, n, e);
 
-	*out = NULL;
-	*n = 0;
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*out = LIST_ROOM(a, *out, *n);
-		read_row(&(*out)[(*n)++], &r, a);
-		rc = OK;
-	}
+	if (rc == OK)
+		*out = v;
 	return rc;
 }
 
@@ -312,32 +312,13 @@ int store_question_end(struct tx *tx, str id, enum question_state state, struct 
 
 int store_question_expire(struct tx *tx, int64_t now_ms, int64_t *n, struct err *e)
 {
-	struct db *db = tx_db(tx);
-	int rc = db_run(db,
-			"UPDATE turns SET state = 'ready', updated_at_ms = ?1 "
-			"WHERE state = 'parked' AND id IN (SELECT turn_id FROM questions "
-			"WHERE state = 'pending' AND expires_at_ms <= ?1)",
-			DB_ARGS(db_i64(now_ms)), NULL, e);
-
-	return rc < 0 ? rc
-		      : db_run(db,
-			       "UPDATE questions SET state = 'expired', decided_at_ms = ?1 "
-			       "WHERE state = 'pending' AND expires_at_ms <= ?1",
-			       DB_ARGS(db_i64(now_ms)), n, e);
+	return asked_expire(tx, &questions, now_ms, n, e);
 }
 
 int store_question_posted(struct tx *tx, str id, int64_t outbox_id, int64_t now_ms, bool *over,
 			  struct err *e)
 {
-	int64_t n = 0;
-	int rc = db_run(tx_db(tx),
-			"UPDATE questions SET expires_at_ms = ?3 "
-			"WHERE id = ?1 AND state = 'pending' AND message_id = '' AND EXISTS "
-			"(SELECT 1 FROM outbox WHERE id = ?2 AND state = 'dead')",
-			DB_ARGS(db_text(id), db_i64(outbox_id), db_i64(now_ms)), &n, e);
-
-	*over = n > 0;
-	return rc;
+	return asked_posted(tx, &questions, id, outbox_id, now_ms, over, e);
 }
 
 int store_question_unseen(struct tx *tx, str id, int64_t now_ms, struct err *e)
@@ -351,30 +332,21 @@ int store_question_unseen(struct tx *tx, str id, int64_t now_ms, struct err *e)
 int store_question_repost(struct tx *tx, str channel, int64_t *n, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	str owner = store_owner(tx->s);
 	struct question *v;
 	size_t v_n;
 	int rc = list(&v, &v_n, tx_db(tx),
 		      "SELECT " COLUMNS " FROM questions q WHERE q.state = 'pending' "
 		      "AND q.channel = ?1 AND q.poster <> ?2 ORDER BY q.created_at_ms, q.id",
-		      DB_ARGS(db_text(channel), db_text(owner)), &a, e);
+		      DB_ARGS(db_text(channel), db_text(store_owner(tx->s))), &a, e);
 
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; rc == OK && i < v_n; i++) {
-		int64_t waiting = 0;
-		/* One that never went out goes out now anyway. */
-		rc = db_number(tx_db(tx),
-			       "SELECT count(*) FROM outbox WHERE channel = ?1 AND owner = '' "
-			       "AND state IN ('raw', 'ready') AND question_id = ?2",
-			       DB_ARGS(db_text(channel), db_text(v[i].id)), &waiting, e);
-		if (rc == OK && !waiting)
+		bool again;
+
+		rc = asked_again(tx, &questions, channel, v[i].id, &again, e);
+		if (rc == OK && again)
 			rc = post(tx, &v[i], e);
-		if (rc == OK)
-			rc = db_run(tx_db(tx),
-				    "UPDATE questions SET poster = ?2, posts = posts + ?3 "
-				    "WHERE id = ?1",
-				    DB_ARGS(db_text(v[i].id), db_text(owner),
-					    db_i64(waiting ? 0 : 1)),
-				    NULL, e);
 	}
 	*n = (int64_t)v_n;
 	return rc;

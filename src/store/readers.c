@@ -212,13 +212,19 @@ int list_read(struct store *s, const struct list_of *q, struct arena *a, void **
 	      struct err *e)
 {
 	SCOPED(reader_end) struct reader reader = { 0 };
+	int rc = reader_begin(&reader, s, e);
+
+	return rc < 0 ? rc : list_in(reader.db, q, a, out, n, e);
+}
+
+int list_in(struct db *db, const struct list_of *q, struct arena *a, void **out, size_t *n,
+	    struct err *e)
+{
 	SCOPED(rows_end) struct rows r = { 0 };
 	char *list = NULL;
 	size_t used = 0;
-	int rc = reader_begin(&reader, s, e);
+	int rc = db_query(&r, db, q->sql, q->args, q->args_n, e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db, q->sql, q->args, q->args_n, e);
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		list = list_room(a, list, used, q->size);
 		q->read(list + used++ * q->size, &r, a);

@@ -7,31 +7,12 @@
 #include "store/approval.h"
 #include "store/inbox.h"
 #include "store/internal.h"
+#include "store/list.h"
 #include "store/model_call.h"
 #include "store/outbox.h"
 #include "store/question.h"
 #include "store/state.h"
 #include "store/turn.h"
-
-/* Room for one more in a list that has n: it doubles. */
-#define LIST_ROOM(a, list, n) list_room((a), (list), (n), sizeof *(list))
-static inline void *list_room(struct arena *a, void *list, size_t n, size_t size)
-{
-	if (n >= 8 ? (n & (n - 1)) == 0 : n == 0)
-		return arena_grow(a, list, n * size, (n ? 2 * n : 8) * size);
-	return list;
-}
-
-/* All rows of a query, in a view of their own, as structs of a size. */
-struct list_of {
-	size_t size;
-	void (*read)(void *one, const struct rows *r, struct arena *a);
-	const char *sql;
-	const struct db_arg *args;
-	size_t args_n;
-};
-int list_read(struct store *s, const struct list_of *q, struct arena *a, void **out, size_t *n,
-	      struct err *e) MUSTUSE;
 
 /* --- session.c --- */
 int session_load(struct db *db, str id, struct arena *a, struct session *out,

@@ -4,6 +4,7 @@
  */
 #include "tools/resources.h"
 
+#include "mcp/catalog.h"
 #include "store/resource.h"
 #include "text/text.h"
 
@@ -55,14 +56,8 @@ int resources_server(const struct tool_env *env, str given, struct arena *a, str
 	if (able == 1)
 		return OK;
 	mcp_host_catalog(env->opt->host, a, &catalog);
-	for (size_t i = 0; given.n && i < catalog.n; i++) {
-		str tool = catalog.tools[i].name;
-		if (str_starts(tool, given) &&
-		    str_starts(str_sub(tool, given.n, tool.n), S("__"))) {
-			*name = catalog.tools[i].server;
-			return OK;
-		}
-	}
+	if (given.n && mcp_catalog_owner(&catalog, given, name))
+		return OK;
 	return no_server(v, n, given, a, e);
 }
 

@@ -125,6 +125,22 @@ def test_a_person_at_the_terminal_is_shown_what_it_asks(gantry, model, mcp, key,
     assert (row["state"], row["decision"], row["decider"]) == (state, decision, "terminal")
 
 
+def test_nobody_at_the_terminal_in_time_is_no_denial_of_a_person(gantry, model, mcp):
+    """It waits as long as any question of a server, and not as one about a call of the model's."""
+    mcp.add("srv", tools=["sample"], sampling="ask")
+    script(model)
+    gantry.set(GANTRY_MCP_QUESTION_TIMEOUT="2s", GANTRY_TOOLS_EXEC_APPROVAL_TIMEOUT="1h")
+    t = gantry.terminal()
+    t.out.wait("> ")
+    t.keys("go\r")
+    t.out.wait("sampling/srv", 30)
+    t.out.wait("turn over", 30)
+    t.keys("\x04")
+    t.wait()
+    (row,) = audit(gantry)
+    assert (row["state"], row["decision"]) == ("denied", "expired")
+
+
 def test_where_nobody_can_be_asked_it_is_refused(gantry, model, mcp):
     mcp.add("srv", tools=["sample"], sampling="ask")
     sampled = script(model)

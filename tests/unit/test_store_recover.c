@@ -532,17 +532,14 @@ static void call_alone(struct world *w, struct store *s)
 {
 	struct call first = world_call(0, 0, CALL_RUNNING, false);
 	struct call second = world_call(0, 0, CALL_RUNNING, false);
-	struct tx tx = { 0 };
 
 	id_new(first.id);
 	id_new(second.id);
 	first.requester = second.requester = S("cli");
-	ok(w, store_begin(&tx, s, NULL, &w->e));
-	ok(w, store_call_alone(&tx, &first, &w->e));
-	ok(w, store_call_alone(&tx, &second, &w->e));
+	ok(w, store_call_record(s, &first, false, NULL, &w->e));
+	ok(w, store_call_record(s, &second, false, NULL, &w->e));
 	second.state = CALL_DONE;
-	ok(w, store_call_alone_end(&tx, &second, &w->e));
-	ok(w, store_commit(&tx, &w->e));
+	ok(w, store_call_record(s, &second, true, NULL, &w->e));
 }
 
 static void a_call_of_no_turn_is_in_doubt_when_its_command_died_over_it(void **state)
