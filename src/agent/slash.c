@@ -375,9 +375,8 @@ static str run_status(const struct ask *q)
 	add_servers(&b, q);
 	if (store_usage(ag->opt.store, ag->started_at_ms, &u, &e) == OK)
 		buf_fmt(&b,
-			"\nsince start: turns %lld, model calls %lld, tool calls %lld, tokens: "
-			"prompt "
-			"%lld (cached %lld), completion %lld",
+			"\nsince start: turns %lld, model calls %lld, tool calls %lld, "
+			"tokens: prompt %lld (cached %lld), completion %lld",
 			(long long)u.turns, (long long)u.model_calls, (long long)u.tool_calls,
 			(long long)u.prompt_tokens, (long long)u.cached_tokens,
 			(long long)u.completion_tokens);

@@ -10,12 +10,14 @@
 /* Is text a control word (/stop, /cancel, /new, /clear)?  E_NOENT if not. */
 int slash_control(str text, struct arena *a, enum control *what);
 
-/* What to tell the user about it.  busy: a command of the chat's is under way, which it ends. */
+/* What to tell the user about it.  busy: a command of the chat's is under
+ * way, which it ends. */
 str slash_control_reply(struct arena *a, enum control what, const struct control_effect *ef,
 			bool busy);
 
-/* Is text another command?  Then *reply is its answer.  No turn is needed.  Blocks for the writer
- * where one changes something, and where it is slow; c ends that, and the answer says so. */
+/* Is text another command?  Then *reply is its answer.  No turn is needed.  Blocks for
+ * the writer where one changes something, and where it is slow; c ends that, and the
+ * answer says so. */
 bool slash_command(struct agent *ag, str channel, str address, str sender, str text,
 		   struct arena *a, str *reply, const struct cancel *c);
 

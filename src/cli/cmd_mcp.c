@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 static const char instructions[] =
-	"gantry is a personal agent with a memory, tools and schedules of its own. ask gives "
-	"it "
-	"a whole task or question; memory_recall and memory_store reach what it remembers of "
-	"its owner; schedule makes it do something later by itself.";
+	"gantry is a personal agent with a memory, tools and schedules of its own. ask "
+	"gives it a whole task or question; memory_recall and memory_store reach what it "
+	"remembers of its owner; schedule makes it do something later by itself.";
 
 /* Its servers are told within which agents they run, by the databases of those: a manifest that
  * names this very command would start it without end. */
@@ -99,20 +98,14 @@ const struct cmd cmd_mcp = {
 	.summary = "serve the agent to other hosts, as a tool server over a pipe",
 	.usage = "usage: gantry mcp\n"
 		 "\n"
-		 "Speaks the Model Context Protocol over standard input and output; log lines "
-		 "go "
-		 "to\n"
-		 "standard error.  Tools: ask (a whole turn, with progress), memory_recall,\n"
-		 "memory_store, schedule.  It may run beside a daemon on the same data, and "
-		 "ends "
-		 "with its\n"
-		 "input.  What policy asks about is put to the person behind the host, where "
-		 "the "
-		 "host can\n"
-		 "do that, and else refused.\n"
+		 "Speaks the Model Context Protocol over standard input and output; log\n"
+		 "lines go to standard error.  Tools: ask (a whole turn, with progress),\n"
+		 "memory_recall, memory_store, schedule.  It may run beside a daemon on the\n"
+		 "same data, and ends with its input.  What policy asks about is put to the\n"
+		 "person behind the host, where the host can do that, and else refused.\n"
 		 "\n"
 		 "example, in a host's configuration:\n"
-		 "  {\"mcpServers\": {\"gantry\": {\"command\": \"gantry\", \"args\": "
-		 "[\"mcp\"]}}}\n",
+		 "  {\"mcpServers\": {\"gantry\": "
+		 "{\"command\": \"gantry\", \"args\": [\"mcp\"]}}}\n",
 	.run = run,
 };

@@ -48,22 +48,20 @@ static const struct mcp_serve_tool schedule_tool = {
 	.title = "Schedule",
 	.description =
 		"What this agent does later by itself, once or again and again: it is given "
-		"the "
-		"prompt at that time, and its answer goes to a chat of its owner. add wants "
-		"prompt and when; remove wants the id that list or add said.",
+		"the prompt at that time, and its answer goes to a chat of its owner. add "
+		"wants prompt and when; remove wants the id that list or add said.",
 	.input = "{\"type\":\"object\",\"properties\":{"
 		 "\"action\":{\"type\":\"string\",\"enum\":[\"add\",\"list\",\"remove\"]},"
 		 "\"prompt\":{\"type\":\"string\",\"description\":\"What to do then; to be "
 		 "understood alone\"},"
-		 "\"when\":{\"type\":\"string\",\"description\":\"in 30m | 17:00 | tomorrow "
-		 "9am | "
-		 "friday 18:00 | 2026-12-24 18:00 | every:1h | a cron expression\"},"
+		 "\"when\":{\"type\":\"string\",\"description\":\"in 30m | 17:00 | "
+		 "tomorrow 9am | friday 18:00 | 2026-12-24 18:00 | every:1h | "
+		 "a cron expression\"},"
 		 "\"repeat\":{\"type\":\"string\",\"enum\":[\"once\",\"daily\",\"weekdays\","
 		 "\"weekly\"]},"
 		 "\"id\":{\"type\":\"integer\"},"
-		 "\"chat\":{\"type\":\"string\",\"description\":\"Where the answer goes, such "
-		 "as "
-		 "telegram:12345; the owner's chat unless given\"}},"
+		 "\"chat\":{\"type\":\"string\",\"description\":\"Where the answer goes, "
+		 "such as telegram:12345; the owner's chat unless given\"}},"
 		 "\"required\":[\"action\"],\"additionalProperties\":false}",
 	.destructive = true,
 };
@@ -73,9 +71,8 @@ const struct mcp_serve_tool serve_ask_tool = {
 	.title = "Ask the agent",
 	.description =
 		"Ask this personal agent: it has memory, tools and a conversation of its own, "
-		"works until it has an answer, and tells its progress. The same session goes "
-		"on "
-		"with the same conversation.",
+		"works until it has an answer, and tells its progress. The same session "
+		"goes on with the same conversation.",
 	.input = "{\"type\":\"object\",\"properties\":{"
 		 "\"text\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The question "
 		 "or the task\"},"

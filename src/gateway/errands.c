@@ -1,6 +1,6 @@
 /*
- * Errands.  A thread takes the oldest one whose address has none running, until there is none; a
- * new one starts a thread unless all are at work, and then one of those takes it up.
+ * Errands.  A thread takes the oldest one whose address has none running, until there is none;
+ * a new one starts a thread unless all are at work, and then one of those takes it up.
  */
 #include "gateway/errands.h"
 
@@ -33,7 +33,7 @@ static void drop(struct errand *n)
 	n->state = ERRAND_NONE;
 }
 
-/* --- the threads that do them ------------------------------------------------------------------ */
+/* --- the threads that do them ------------------------------------------------------------- */
 
 static int add_answer(struct errands *x, const struct errand *n, str text, struct err *e)
 {
@@ -122,9 +122,10 @@ static void *errand_main(void *arg)
 	return NULL;
 }
 
-/* --- the channel's side ------------------------------------------------------------------------ */
+/* --- the channel's side ------------------------------------------------------------------- */
 
-/* Put it into a free slot; *idle: a thread that is to be started for it, NULL: all are at work. */
+/* Put it into a free slot; *idle: a thread that is to be started for it, NULL:
+ * all are at work. */
 static int put(struct errands *x, const struct errand *n, struct errand **slot,
 	       struct errand_thread **idle, struct err *e)
 {

@@ -2,13 +2,15 @@
  * gateway/errands: slash commands that ask the network, such as /auth, beside the thread of the
  * channel: that goes on reading, so /stop reaches them and nobody else waits for them.
  *
- * What was written may hold what is kept nowhere, such as the code of a sign-in.  So an errand is
- * no row: it lives in memory alone, and with the process.  Its answer is a row of the outbox.
+ * What was written may hold what is kept nowhere, such as the code of a sign-in.  So an
+ * errand is no row: it lives in memory alone, and with the process.  Its answer is a
+ * row of the outbox.
  *
- * Threads  errands_command() from the channel's thread, errands_end() from main once that is joined,
- *          the rest from any.  Those that do the work are there only while there is some.
- * Limits   ERRANDS_MAX at a time, of which ERRANDS_THREADS run; those of one address in order, one
- *          after the other.
+ * Threads  errands_command() from the channel's thread, errands_end() from main once
+ *          that is joined, the rest from any.  Those that do the work are there only
+ *          while there is some.
+ * Limits   ERRANDS_MAX at a time, of which ERRANDS_THREADS run; those of one address in order,
+ *          one after the other.
  */
 #ifndef GATEWAY_ERRANDS_H
 #define GATEWAY_ERRANDS_H
@@ -39,8 +41,8 @@ struct errands {
 
 void errands_init(struct errands *x, struct engine *g);
 
-/* As slash_command(), but for what is slow: that becomes an errand, with no *reply now, and c is not
- * for it. */
+/* As slash_command(), but for what is slow: that becomes an errand, with no *reply now, and
+ * c is not for it. */
 bool errands_command(struct errands *x, str channel, str address, str sender, str text,
 		     struct arena *a, str *reply, const struct cancel *c);
 

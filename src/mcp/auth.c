@@ -1,7 +1,8 @@
 /*
- * Tokens for one server.  A variable is read once, at start, like the rest of the environment; a
- * file, ours or the owner's, whenever a token is needed: the files are the truth, so there is
- * nothing here that threads would have to share, and a sign-in in another process counts at once.
+ * Tokens for one server.  A variable is read once, at start, like the rest of the
+ * environment; a file, ours or the owner's, whenever a token is needed: the files are the
+ * truth, so there is nothing here that threads would have to share, and a sign-in in another
+ * process counts at once.
  */
 #include "mcp/auth.h"
 
@@ -96,7 +97,8 @@ static bool fixed(const struct mcp_auth *au)
 	return au->oauth.cfg.bearer_env.n || au->oauth.cfg.bearer_file.n;
 }
 
-/* What is known.  What another client got, or from whom the manifest does not name, is not ours. */
+/* What is known.  What another client got, or from whom the manifest does not
+ * name, is not ours. */
 static void recall(const struct mcp_auth *au, struct arena *a, struct oauth_state *out)
 {
 	const struct mcp_auth_cfg *cfg = &au->oauth.cfg;
@@ -187,8 +189,8 @@ static bool ends_soon(const struct oauth_state *s)
 	return s->until_ms && s->until_ms - clock_now_ms() < SOON_MS;
 }
 
-/* Another token for the one that was shown as access, unless there is one already.  E_NOENT: there
- * is no way to get one without a person. */
+/* Another token for the one that was shown as access, unless there is one already.  E_NOENT:
+ * there is no way to get one without a person. */
 static int renew(struct mcp_auth *au, str access, struct arena *a, struct oauth_state *out,
 		 const struct cancel *c, struct err *e)
 {

@@ -2,8 +2,8 @@
  * mcp/auth_cfg: how a server behind a URL is to be signed in to: the table "auth" of its entry
  * in the manifest, as plain data.
  *
- * Secrets never stand in it, only where they are: the name of a variable, or a file that is read
- * anew whenever it is needed.
+ * Secrets never stand in it, only where they are: the name of a variable, or a file that is
+ * read anew whenever it is needed.
  */
 #ifndef MCP_AUTH_CFG_H
 #define MCP_AUTH_CFG_H

@@ -1,6 +1,6 @@
 /*
- * What a caller hears beside its requests, in a slot of its own that is none: what is said of a task
- * between two looks at it, and the end of what a link was for.
+ * What a caller hears beside its requests, in a slot of its own that is none: what is said of a
+ * task between two looks at it, and the end of what a link was for.
  */
 #include "mcp/outcome.h"
 #include "mcp/slots.h"

@@ -1,9 +1,9 @@
 /*
  * Open calls, the side of the callers.  One lock guards the slots and the queue; nothing is
- * called and nothing waited for under it; a frame that is short enough to go out whole or not at
- * all is written under it by its caller when the server's thread has nothing to write itself,
- * which saves waking that thread.  A slot belongs to its caller from the moment it is taken
- * until the caller gives it back, and its bell stays with it from call to call.
+ * called and nothing waited for under it; a frame that is short enough to go out whole or not
+ * at all is written under it by its caller when the server's thread has nothing to write
+ * itself, which saves waking that thread.  A slot belongs to its caller from the moment it is
+ * taken until the caller gives it back, and its bell stays with it from call to call.
  */
 #include "mcp/slots.h"
 
@@ -123,7 +123,8 @@ static const char *reason_text(const struct cancel *cancel)
 	}
 }
 
-/* The caller begins to answer q, or, NULL, has ended; false when nobody waits for that any more. */
+/* The caller begins to answer q, or, NULL, has ended; false when nobody waits
+ * for that any more. */
 static bool answering(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_question *q,
 		      struct cancel *cancel, _Atomic bool *done)
 {

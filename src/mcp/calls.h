@@ -3,16 +3,16 @@
  *
  * A caller puts a frame into the queue and waits for its own bell and nothing else.  The
  * server's thread takes frames out, writes each whole, and hands the answers in.  While that
- * thread has nothing to write, callers write short frames themselves: whole, or not at all.  A call
- * whose caller left is forgotten: its answer is dropped, and the server is told.
+ * thread has nothing to write, callers write short frames themselves: whole, or not at all.  A
+ * call whose caller left is forgotten: its answer is dropped, and the server is told.
  *
  * A call that was not written yet survives the death of its server: it waits for the next
  * life of it, until mcp_calls_shut() says that there is none to wait for.
  *
  * What the server asks in the midst of a call is answered in its caller's thread.
  *
- * Threads  mcp_calls_do(), mcp_calls_request() and mcp_calls_bell() from any thread, many at once; the
- *          rest from the server's thread.
+ * Threads  mcp_calls_do(), mcp_calls_request() and mcp_calls_bell() from any thread, many at
+ *          once; the rest from the server's thread.
  * Limits   256 open calls, 512 frames in the queue, 4 questions that wait for one caller,
  *          32 in one call.
  */
@@ -41,8 +41,8 @@ int mcp_calls_request(struct mcp_calls *c, const struct mcp_request *request,
 		      const struct json **result, const struct cancel *cancel,
 		      struct err *e) MUSTUSE;
 
-/* Hear what is said of a task, for ms, less when the server says that it is another now.  E_IO it
- * died; what on_question of the call failed with; the codes of cancel. */
+/* Hear what is said of a task, for ms, less when the server says that it is another now.  E_IO
+ * it died; what on_question of the call failed with; the codes of cancel. */
 int mcp_calls_linger(struct mcp_calls *c, struct mcp_linger *l, int64_t ms,
 		     const struct cancel *cancel, struct err *e) MUSTUSE;
 
@@ -100,10 +100,10 @@ bool mcp_calls_idle(struct mcp_calls *c); /* no call is open */
 void mcp_calls_answer(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line);
 void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev);
 
-/* The server asks something of whoever made the call it is about, which is ev->id, or where that
- * is not known (0) the last one that was written and answers questions, if all such have one
- * origin: taken to be answered in that thread, then line's arena is taken over.  False, with *why,
- * where it cannot be: the server is to be refused. */
+/* The server asks something of whoever made the call it is about, which is ev->id, or where
+ * that is not known (0) the last one that was written and answers questions, if all such have
+ * one origin: taken to be answered in that thread, then line's arena is taken over.  False,
+ * with *why, where it cannot be: the server is to be refused. */
 bool mcp_calls_question(struct mcp_calls *c, const struct mcp_event *ev, struct arena *line,
 			const char **why);
 /* It takes the question with that id back. */

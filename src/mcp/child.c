@@ -1,6 +1,6 @@
 /*
- * From the manifest's entry to a process: arguments, environment, sandbox; of the server, and of the
- * command by which a person signs in to it.
+ * From the manifest's entry to a process: arguments, environment, sandbox; of the server, and
+ * of the command by which a person signs in to it.
  */
 #include "mcp/child.h"
 

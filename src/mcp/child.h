@@ -20,8 +20,8 @@ const struct sandbox *mcp_child_box(struct arena *a, const struct config *config
 				    const struct env *vars, const struct sandbox_cfg *box,
 				    str command);
 
-/* Start it, with pipes for all three.  E_DENIED: its sandbox is required and the kernel has it not;
- * else as proc_start(). */
+/* Start it, with pipes for all three.  E_DENIED: its sandbox is required and the kernel has it
+ * not; else as proc_start(). */
 int mcp_child_start(struct proc **out, const struct mcp_link_opt *opt,
 		    const struct cancel *stop, struct err *e) MUSTUSE;
 

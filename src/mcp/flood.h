@@ -1,6 +1,7 @@
 /*
- * mcp/flood: how fast a server is read.  What it sends unasked adds to a debt that time pays off;
- * beyond a limit it is not read for a while, so that its pipe fills and it has to wait.  Pure.
+ * mcp/flood: how fast a server is read.  What it sends unasked adds to a debt that time
+ * pays off; beyond a limit it is not read for a while, so that its pipe fills and it
+ * has to wait.  Pure.
  */
 #ifndef MCP_FLOOD_H
 #define MCP_FLOOD_H

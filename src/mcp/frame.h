@@ -1,6 +1,6 @@
 /*
- * mcp/frame: one message on its way to a server: a line of its pipe, or the body of a request over
- * HTTP.  Pure.
+ * mcp/frame: one message on its way to a server: a line of its pipe, or the body of a
+ * request over HTTP.  Pure.
  *
  * A request is left open behind its params: how they end says the revision that the server
  * speaks, which is known only when the frame is written.

@@ -1,7 +1,7 @@
 /*
- * mcp/hearer: what a server says, brought to whom it concerns.  The session decides what a message
- * means; what comes of it is done here, the same for a pipe and for HTTP, and what is to be said
- * in return is collected until the link sends it.
+ * mcp/hearer: what a server says, brought to whom it concerns.  The session decides what a
+ * message means; what comes of it is done here, the same for a pipe and for HTTP, and what is
+ * to be said in return is collected until the link sends it.
  *
  * Threads  the server's.
  * Owns     the session and all that is of it; opt is borrowed.
@@ -36,8 +36,8 @@ void mcp_hearer_done(struct mcp_hearer *h);
 void mcp_hearer_anew(struct mcp_hearer *h);
 void mcp_hearer_begin(struct mcp_hearer *h);
 
-/* A message came, for the call with that id where that is known, else 0.  line's arena, in which m
- * lives, is taken over by whoever waits for it.  Below 0: the session is over. */
+/* A message came, for the call with that id where that is known, else 0.  line's arena, in
+ * which m lives, is taken over by whoever waits for it.  Below 0: the session is over. */
 int mcp_hearer_take(struct mcp_hearer *h, const struct mcp_msg *m, int64_t call,
 		    struct arena *line, struct err *e) MUSTUSE;
 

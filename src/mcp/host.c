@@ -430,7 +430,8 @@ int mcp_host_reload(struct mcp_host *h, const struct config *config,
 			mcp_server_roots(s, cfg);
 	}
 	unlock(h);
-	/* The old one goes before its successor of the same name comes: they may share files. */
+	/* The old one goes before its successor of the same name comes: they
+	 * may share files. */
 	stop_all(h, take_unwanted(h, manifest));
 	start_all(h, list);
 	return OK;

@@ -85,9 +85,9 @@ int mcp_host_call(struct mcp_host *h, const struct mcp_call *call, struct arena 
 int mcp_host_request(struct mcp_host *h, const struct mcp_request *request, struct arena *a,
 		     const struct json **result, const struct cancel *c, struct err *e) MUSTUSE;
 
-/* A server asks for a completion: what its entry in the manifest says of that, counted against its
- * limits.  E_NOENT no such server, E_DENIED it may not, E_BUSY it asked too often; *out is filled
- * but for the first. */
+/* A server asks for a completion: what its entry in the manifest says of that, counted against
+ * its limits.  E_NOENT no such server, E_DENIED it may not, E_BUSY it asked too often; *out is
+ * filled but for the first. */
 int mcp_host_sampling(struct mcp_host *h, const struct mcp_question *q, struct arena *a,
 		      struct mcp_sampling_cfg *out, struct err *e) MUSTUSE;
 

@@ -21,8 +21,8 @@
 
 struct mcp_http;
 
-/* To opt->server, which has a URL; opt and what it points at is borrowed, config and vars are read
- * now. */
+/* To opt->server, which has a URL; opt and what it points at is borrowed, config and
+ * vars are read now. */
 int mcp_http_new(struct mcp_http **out, const struct mcp_link_opt *opt,
 		 const struct config *config, const struct env *vars, struct err *e) MUSTUSE;
 void mcp_http_free(struct mcp_http *h); /* nobody is in its calls; NULL is fine */

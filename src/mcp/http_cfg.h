@@ -28,8 +28,8 @@ struct mcp_http_cfg {
 	bool allow_http; /* also to other machines */
 };
 
-/* Take the text of a header's value apart: up to the next ${NAME} or ${env:NAME}, which is given
- * in name and cut off with what stands before it.  False: *rest holds none. */
+/* Take the text of a header's value apart: up to the next ${NAME} or ${env:NAME}, which is
+ * given in name and cut off with what stands before it.  False: *rest holds none. */
 bool mcp_http_variable(str *rest, str *before, str *name);
 
 /* Can it be the name of a header? */

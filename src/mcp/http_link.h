@@ -68,8 +68,8 @@ int64_t mcp_http_where(struct mcp_http *h, struct arena *a, struct mcp_place *pl
 		       struct mcp_wire *wire);
 
 /* Put a message in for the server's thread, which takes over *line; any thread, does not wait.
- * Beyond what is kept it is dropped, and when the session of the number life, 0: any, is over; -1:
- * it is what its thread waits for, and kept in any case. */
+ * Beyond what is kept it is dropped, and when the session of the number life, 0: any, is over;
+ * -1: it is what its thread waits for, and kept in any case. */
 void mcp_http_hear(struct mcp_http *h, struct arena *line, const struct mcp_msg *m,
 		   int64_t call, int64_t life);
 /* All of them, in order; the taker frees each. */
@@ -77,10 +77,12 @@ struct mcp_heard *mcp_http_heard(struct mcp_http *h);
 /* They were of a session that is over. */
 void mcp_http_forget(struct mcp_http *h);
 
-/* The tools whose parameters are shown as headers, from now on; takes over *a, where they are. */
+/* The tools whose parameters are shown as headers, from now on; takes over *a,
+ * where they are. */
 void mcp_http_mark(struct mcp_http *h, struct arena *a, struct mcp_marked *list);
 
-/* The headers that a message has from revision 2026-07-28 on; any thread.  params may be NULL. */
+/* The headers that a message has from revision 2026-07-28 on; any thread.
+ * params may be NULL. */
 size_t mcp_http_mirror(struct mcp_http *h, struct arena *a, str method,
 		       const struct json *params, struct http_header *v, size_t max);
 

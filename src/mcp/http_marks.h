@@ -27,7 +27,8 @@ struct mcp_mark *mcp_marks_copy(struct arena *a, const struct mcp_mark *list);
 size_t mcp_marks_headers(const struct mcp_mark *list, struct arena *a, const struct json *args,
 			 struct http_header *v, size_t max);
 
-/* A text as the value of a header: as it is, or as =?base64?...?= where it would not survive. */
+/* A text as the value of a header: as it is, or as =?base64?...?= where it
+ * would not survive. */
 str mcp_marks_value(struct arena *a, str text);
 
 #endif

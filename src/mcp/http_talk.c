@@ -525,8 +525,8 @@ static int keep_session(struct exchange *x, struct mcp_told *out, struct err *e)
 	return OK;
 }
 
-/* A refusal may be the answer all the same, and what speaks of a session then may be the tool.  That
- * a session is not found (404) is no matter of one message. */
+/* A refusal may be the answer all the same, and what speaks of a session then may be the tool.
+ * That a session is not found (404) is no matter of one message. */
 static void take_refusal(struct exchange *x, int rc, struct mcp_told *out)
 {
 	struct err ignored;

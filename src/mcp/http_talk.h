@@ -2,9 +2,9 @@
  * mcp/http_talk: one request over HTTP to a server, and the messages that come back for it: as
  * one JSON text, or as a stream of events, which is taken up again where it broke off.
  *
- * What has provably not been run is sent again by itself: when there was no connection, and when
- * the server said to come back later (429; 503, which some say of what they began, only for what
- * does not act), a few times, with pauses.  No redirect is followed.
+ * What has provably not been run is sent again by itself: when there was no connection, and
+ * when the server said to come back later (429; 503, which some say of what they began, only
+ * for what does not act), a few times, with pauses.  No redirect is followed.
  *
  * Threads  any, many at once; what struct mcp_wire points at is not changed meanwhile.
  * Blocks   until the answer or its limit, within 50 ms of a cancel.
@@ -45,9 +45,11 @@ struct mcp_ears {
 	 * Called inside of a transfer: it must not wait. */
 	int (*on_message)(void *arg, struct arena *line, const struct mcp_msg *m,
 			  struct err *e);
-	/* An event of a stream that is no message, by its name; the same holds.  May be NULL. */
+	/* An event of a stream that is no message, by its name; the same
+	 * holds.  May be NULL. */
 	int (*on_event)(void *arg, str name, str data, struct err *e);
-	/* A stream has begun, though nothing may have come yet; the same holds.  May be NULL. */
+	/* A stream has begun, though nothing may have come yet; the same
+	 * holds.  May be NULL. */
 	void (*on_open)(void *arg);
 	/* As in struct http_req; may be NULL. */
 	int (*on_wake)(void *arg, struct err *e);

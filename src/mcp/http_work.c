@@ -1,6 +1,6 @@
 /*
- * Work of the server's thread over HTTP.  Nothing is decided here about messages: the session does
- * that.  What came to a caller and is not its answer comes in over mcp_http_heard().
+ * Work of the server's thread over HTTP.  Nothing is decided here about messages: the session
+ * does that.  What came to a caller and is not its answer comes in over mcp_http_heard().
  */
 #include "mcp/http_work.h"
 
@@ -14,7 +14,8 @@
 
 /* ---- messages -------------------------------------------------------------------------- */
 
-/* Parameters that are to be shown as headers.  A tool that asks for that wrongly is left out. */
+/* Parameters that are to be shown as headers.  A tool that asks for that
+ * wrongly is left out. */
 void mcp_work_sift(void *arg, struct mcp_listing *listing)
 {
 	struct mcp_life *l = arg;
@@ -124,8 +125,8 @@ static void take_place(struct mcp_life *l, const struct mcp_told *told)
 	}
 }
 
-/* Nobody answered the request id: the session hears of an error, of which error is what the server
- * said, if it did. */
+/* Nobody answered the request id: the session hears of an error, of which error is what the
+ * server said, if it did. */
 int mcp_work_refused(struct mcp_life *l, int64_t id, str body, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -235,8 +236,8 @@ static int post(struct mcp_life *l, str text, struct mcp_told *told, bool *fallb
 	return rc;
 }
 
-/* Once it is ready no single message decides, unless nobody is let in any more: whether it lives,
- * ping will tell. */
+/* Once it is ready no single message decides, unless nobody is let in any more: whether it
+ * lives, ping will tell. */
 static bool is_small(const struct mcp_life *l, int rc, const struct mcp_told *told)
 {
 	return (rc != E_DENIED || told->status == 403) &&

@@ -43,15 +43,15 @@ int mcp_work_round(struct mcp_life *l, bool *fallback, struct err *e) MUSTUSE;
 /* Take what came; nothing is sent. */
 int mcp_work_heard(struct mcp_life *l, struct err *e) MUSTUSE;
 
-/* sift of struct mcp_hearer: parameters that are to be shown as headers.  A tool that asks for that
- * wrongly is left out. */
+/* sift of struct mcp_hearer: parameters that are to be shown as headers.  A tool that asks for
+ * that wrongly is left out. */
 void mcp_work_sift(void *arg, struct mcp_listing *listing);
 
 /* on_message of struct mcp_ears, of anything that the thread itself reads. */
 int mcp_work_hear(void *arg, struct arena *line, const struct mcp_msg *m, struct err *e);
 
-/* Nobody answered the request id: the session hears of an error, of which error is what the server
- * said in body, if it did.  And: the stream that the request id opened broke off. */
+/* Nobody answered the request id: the session hears of an error, of which error is what the
+ * server said in body, if it did.  And: the stream that the request id opened broke off. */
 int mcp_work_refused(struct mcp_life *l, int64_t id, str body, struct err *e) MUSTUSE;
 int mcp_work_broken(struct mcp_life *l, int64_t id, struct err *e) MUSTUSE;
 

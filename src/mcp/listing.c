@@ -30,7 +30,8 @@ static str schema_text(struct arena *a, const struct json *schema, str none)
 	return b.full ? none : buf_str(&b);
 }
 
-/* A hash that nobody can find a second text for: what was allowed by somebody is bound to it. */
+/* A hash that nobody can find a second text for: what was allowed by somebody
+ * is bound to it. */
 static str print_of(struct arena *a, const struct mcp_tool *t)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };

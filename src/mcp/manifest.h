@@ -2,9 +2,9 @@
  * mcp/manifest: which servers to run, from TOML ([[server]]) or the ecosystem's JSON form
  * ({"mcpServers": {...}}), told apart by the first byte that is not white space.
  *
- * Unknown keys warn, and so do those that such a server has no use for; inside "sandbox", "auth"
- * and "sampling" unknown ones are errors: each might have been a limit.  Errors name file, line
- * and server.
+ * Unknown keys warn, and so do those that such a server has no use for; inside "sandbox",
+ * "auth" and "sampling" unknown ones are errors: each might have been a limit.  Errors name
+ * file, line and server.
  */
 #ifndef MCP_MANIFEST_H
 #define MCP_MANIFEST_H

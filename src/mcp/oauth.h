@@ -3,8 +3,8 @@
  * alone, which holds the lock of the state file while one of them changes it.
  *
  * Every address is https, or http on loopback where the server itself is there; answers are
- * bounded; no redirect is followed; where the server is found in the public Internet nothing else
- * is asked.  Texts from other machines reach an error only as a word of letters.
+ * bounded; no redirect is followed; where the server is found in the public Internet nothing
+ * else is asked.  Texts from other machines reach an error only as a word of letters.
  */
 #ifndef MCP_OAUTH_H
 #define MCP_OAUTH_H
@@ -57,8 +57,8 @@ int oauth_http(struct oauth *o, const struct oauth_ask *ask, struct arena *a,
 int oauth_get(struct oauth *o, str url, const char *what, struct arena *a, struct json **out,
 	      const struct cancel *c, struct err *e) MUSTUSE;
 
-/* "invalid_grant" and the like, made harmless: letters and "_"; of the body of an answer, "" when it
- * has none. */
+/* "invalid_grant" and the like, made harmless: letters and "_"; of the body of an answer, ""
+ * when it has none. */
 str oauth_word(struct arena *a, str s);
 str oauth_error_word(struct arena *a, str body);
 
@@ -76,7 +76,8 @@ int oauth_discover(struct oauth *o, str wanted, struct arena *a, struct oauth_me
 int oauth_client_choose(struct oauth *o, const struct oauth_meta *m, struct oauth_state *s,
 			struct arena *a, const struct cancel *c, struct err *e) MUSTUSE;
 
-/* Authenticate a request to the token endpoint: members for its body, or a header (*n grows). */
+/* Authenticate a request to the token endpoint: members for its body, or a
+ * header (*n grows). */
 int oauth_client_sign(struct oauth *o, const struct oauth_state *s, struct buf *body,
 		      struct http_header *headers, size_t *n, struct arena *a,
 		      struct err *e) MUSTUSE;
@@ -97,8 +98,8 @@ bool oauth_unattended(const struct oauth *o);
 int oauth_grant(struct oauth *o, struct oauth_state *s, struct arena *a, const struct cancel *c,
 		struct err *e) MUSTUSE;
 
-/* A new token for the refresh token.  Once begun it does not end with c but within this time: the
- * old one may be used up.  E_DENIED: it is not taken any more. */
+/* A new token for the refresh token.  Once begun it does not end with c but within this time:
+ * the old one may be used up.  E_DENIED: it is not taken any more. */
 #define OAUTH_FINISH_MS 10000
 int oauth_refresh(struct oauth *o, struct oauth_state *s, struct arena *a,
 		  const struct cancel *c, struct err *e) MUSTUSE;

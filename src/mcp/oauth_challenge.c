@@ -1,6 +1,6 @@
 /*
- * Challenges.  Their commas separate both parameters and challenges, so a word is a parameter when
- * a "=" with a value follows and a scheme otherwise; "scheme token68" is read over.
+ * Challenges.  Their commas separate both parameters and challenges, so a word is a parameter
+ * when a "=" with a value follows and a scheme otherwise; "scheme token68" is read over.
  */
 #include "mcp/oauth_challenge.h"
 

@@ -1,6 +1,6 @@
 /*
- * Who we are to an authorization server.  What it gave us is kept with its issuer and never shown
- * to another one.
+ * Who we are to an authorization server.  What it gave us is kept with its issuer and never
+ * shown to another one.
  */
 #include "mcp/oauth.h"
 

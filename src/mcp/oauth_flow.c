@@ -1,6 +1,6 @@
 /*
- * A person signs in: in a browser, whose last address is pasted back (RFC 6749 4.1, 7636, 9207), or
- * on another device (RFC 8628).  Nothing listens; nothing is opened.
+ * A person signs in: in a browser, whose last address is pasted back (RFC 6749 4.1, 7636,
+ * 9207), or on another device (RFC 8628).  Nothing listens; nothing is opened.
  */
 #include "mcp/oauth.h"
 

@@ -1,7 +1,7 @@
 /*
  * Tokens that nobody has to be asked for: for the program itself (RFC 6749 4.4), for a workload
- * or a person that an assertion speaks of (RFC 7523, after an exchange by RFC 8693 where it is an
- * identity token), and the next one for a refresh token.
+ * or a person that an assertion speaks of (RFC 7523, after an exchange by RFC 8693 where it is
+ * an identity token), and the next one for a refresh token.
  */
 #include "mcp/oauth.h"
 

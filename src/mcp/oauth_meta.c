@@ -3,8 +3,9 @@
  * itself what is needed (RFC 8414, OpenID).  Servers of 2025-03-26 name none: then it is the
  * server's own origin, with the addresses of old where it says nothing.
  *
- * Nothing here is believed because it was found: the resource has to cover the server, the issuer
- * has to be the one it was looked for under, and every address is judged before it is kept.
+ * Nothing here is believed because it was found: the resource has to cover the server,
+ * the issuer has to be the one it was looked for under, and every address is judged
+ * before it is kept.
  */
 #include "mcp/oauth.h"
 

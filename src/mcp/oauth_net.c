@@ -1,6 +1,6 @@
 /*
- * Requests of signing in.  Whether the server is in the public Internet is found out by asking it
- * there first: then no address that its metadata names may lead anywhere else.
+ * Requests of signing in.  Whether the server is in the public Internet is found out by asking
+ * it there first: then no address that its metadata names may lead anywhere else.
  */
 #include "mcp/oauth.h"
 

@@ -1,7 +1,7 @@
 /*
- * mcp/oauth_store: what is known of signing in to one server, in a file of its own: 0600, below the
- * data directory, replaced whole.  Its name is made of the server's name and URL, so a token can
- * only be found by the entry that it was got for.
+ * mcp/oauth_store: what is known of signing in to one server, in a file of its own: 0600, below
+ * the data directory, replaced whole.  Its name is made of the server's name and URL, so a
+ * token can only be found by the entry that it was got for.
  *
  * Threads  any, and other processes: a reader sees one whole state; who changes something holds
  *          the lock from reading to writing.
@@ -43,8 +43,8 @@ int oauth_store_write(const struct oauth_state *s, str path, struct err *e) MUST
 /* Forget all.  OK also when there was nothing. */
 int oauth_store_remove(str path, struct err *e) MUSTUSE;
 
-/* Wait for the lock of the file; closing *fd gives it back.  What a writer that died left half-way is
- * removed then.  E_BUSY after ten seconds. */
+/* Wait for the lock of the file; closing *fd gives it back.  What a writer that died left
+ * half-way is removed then.  E_BUSY after ten seconds. */
 int oauth_store_lock(int *fd, str path, const struct cancel *c, struct err *e) MUSTUSE;
 
 #endif

@@ -22,8 +22,8 @@ struct mcp_question {
 	str key; /* stateless era: its key among inputRequests; else "" */
 	const struct json *params;
 	size_t before; /* questions that were asked in the same call before this one */
-	/* Set before the token of the answering fires: what a link was for has been done, so it is
-	 * accepted.  NULL: nobody would say so. */
+	/* Set before the token of the answering fires: what a link was for has been done, so it
+	 * is accepted.  NULL: nobody would say so. */
 	const _Atomic bool *done;
 };
 

@@ -1,5 +1,6 @@
 /*
- * mcp/roots: the directories that a server is told it may work in, as it is told of them.  Pure.
+ * mcp/roots: the directories that a server is told it may work in, as it is
+ * told of them.  Pure.
  */
 #ifndef MCP_ROOTS_H
 #define MCP_ROOTS_H

@@ -58,8 +58,8 @@ enum mcp_kind {
 	MCP_NOTICE,
 	MCP_ANSWER,
 	MCP_BATCH, /* an array of messages: the elements of .batch */
-	MCP_DEEP, /* JSON that is nested too deeply, or of too many values (half a million), to be
-		   * read: what was lost is told by its ends */
+	MCP_DEEP, /* JSON that is nested too deeply, or of too many values (half a
+		   * million), to be read: what was lost is told by its ends */
 };
 
 struct mcp_msg {
@@ -67,9 +67,8 @@ struct mcp_msg {
 	const struct json *id; /* of a request or an answer: a string or an integer */
 	str method;
 	const struct json *params; /* NULL when absent */
-	const struct json *result,
-		*error; /* of an answer: at least one of the two; the error may
-					    * be of any type */
+	/* Of an answer: at least one of the two; the error may be of any type. */
+	const struct json *result, *error;
 	const struct json *batch;
 };
 
@@ -87,8 +86,8 @@ enum mcp_lost {
 };
 enum mcp_lost mcp_rpc_lost(const struct mcp_line *line, int64_t *id);
 
-/* The same from the other side: was such a line a request, and with which id?  Only integers are
- * found. */
+/* The same from the other side: was such a line a request, and with which id?  Only
+ * integers are found. */
 bool mcp_rpc_asked(const struct mcp_line *line, int64_t *id);
 
 /* Each appends one whole line.  params and result are JSON text on one line; params may be

@@ -1,6 +1,6 @@
 /*
- * mcp/sampling_cfg: may a server ask our model for completions, and how much: the key "sampling"
- * of its entry in the manifest, as plain data.  Pure.
+ * mcp/sampling_cfg: may a server ask our model for completions, and how much: the key
+ * "sampling" of its entry in the manifest, as plain data.  Pure.
  */
 #ifndef MCP_SAMPLING_CFG_H
 #define MCP_SAMPLING_CFG_H

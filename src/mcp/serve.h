@@ -1,8 +1,8 @@
 /*
  * mcp/serve: the protocol from a server's side, for gantry mcp: it is told what a host sends,
- * answers what the protocol alone answers, and says what is left to do.  Both ways of beginning:
- * initialize (2024-11-05 to 2025-11-25), and requests that each say their revision (2026-07-28).
- * Pure.
+ * answers what the protocol alone answers, and says what is left to do.  Both ways of
+ * beginning: initialize (2024-11-05 to 2025-11-25), and requests that each say their revision
+ * (2026-07-28). Pure.
  *
  * Threads  one.
  */
@@ -76,7 +76,7 @@ void mcp_serve_take(struct mcp_serve *s, const struct mcp_msg *m, const struct m
 bool mcp_serve_batches(const struct mcp_serve *s);
 void mcp_serve_refuse_batch(const struct mcp_serve *s, str why, struct buf *out);
 
-/* --- what the host is told; each appends one line ------------------------------------------ */
+/* --- what the host is told; each appends one line ----------------------------------------- */
 
 /* Of a tool's call: text, and where the revision has it structured, a JSON object ("" none). */
 void mcp_serve_result(const struct mcp_serve_to *to, str text, str structured, bool failed,
@@ -93,8 +93,8 @@ struct mcp_serve_form {
 	bool text;
 };
 
-/* A request of ours with this id, which is answered with MCP_SERVE_ANSWER; and where requests do
- * not go that way, a result that asks: the call is made again with state and the answer. */
+/* A request of ours with this id, which is answered with MCP_SERVE_ANSWER; and where requests
+ * do not go that way, a result that asks: the call is made again with state and the answer. */
 void mcp_serve_ask(int64_t id, const struct mcp_serve_form *form, struct buf *out);
 void mcp_serve_ask_back(const struct mcp_serve_to *to, str state,
 			const struct mcp_serve_form *form, struct buf *out);

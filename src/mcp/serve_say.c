@@ -1,6 +1,6 @@
 /*
- * What a server says, each message as its revision has it: what a revision does not know is left
- * out.
+ * What a server says, each message as its revision has it: what a revision does
+ * not know is left out.
  */
 #include "mcp/serve_parts.h"
 

@@ -124,9 +124,8 @@ void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l)
 
 	if (l->dropped)
 		log_warn("mcp.tools",
-			 "server=%.*s note=\"tools are left out: no name, too long a one, or "
-			 "one "
-			 "that was there\" count=%zu",
+			 "server=%.*s note=\"tools are left out: no name, too long a one, "
+			 "or one that was there\" count=%zu",
 			 STRF(s->link.label), l->dropped);
 	for (size_t i = 0; i < s->cfg.tools.n; i++)
 		if (!map_get(&l->seen, s->cfg.tools.v[i]))

@@ -75,8 +75,9 @@ int mcp_server_new(struct mcp_server **out, const struct mcp_server_opt *opt,
 		   struct err *e) MUSTUSE;
 int mcp_server_start(struct mcp_server *s, struct err *e) MUSTUSE;
 
-/* What is kept between runs, JSON text in a: the list, how the server begins, and which server
- * that was found out of.  And what of it is not the list, taken over before there is a thread. */
+/* What is kept between runs, JSON text in a: the list, how the server begins, and which
+ * server that was found out of.  And what of it is not the list, taken over before
+ * there is a thread. */
 str mcp_server_kept(const struct mcp_server *s, const struct mcp_session *session,
 		    const struct mcp_listing *listing, struct arena *a);
 void mcp_server_recall(struct mcp_server *s, const struct json *kept);
@@ -98,16 +99,17 @@ void mcp_server_ask_stop(struct mcp_server *s);
 void mcp_server_join(struct mcp_server *s);
 void mcp_server_free(struct mcp_server *s);
 
-/* Of .known, under the host's lock: what the tool of a call promises and wants, in a; and is this
- * the first result of the tool that is not what it promises?  False too when there were many tools. */
+/* Of .known, under the host's lock: what the tool of a call promises and wants, in a; and
+ * is this the first result of the tool that is not what it promises?  False too when there
+ * were many tools. */
 void mcp_server_terms(const struct mcp_server *s, struct mcp_call *call, struct arena *a);
 bool mcp_server_first_mismatch(struct mcp_server *s, str tool);
 
 /* Is it what the entry says, or can it become that without another life? */
 bool mcp_server_keeps(const struct mcp_server *s, const struct mcp_server_cfg *cfg);
 
-/* Into the log: tools of the list without a usable name, and names in the manifest that it does not
- * have. */
+/* Into the log: tools of the list without a usable name, and names in the manifest that
+ * it does not have. */
 void mcp_server_warn(const struct mcp_server *s, const struct mcp_listing *l);
 
 /* The configuration or its entry is another: so may be what it is to log, and its roots. */

@@ -490,8 +490,8 @@ static int check_limits(struct mcp_session *s, int64_t now_ms, struct err *e)
 	return OK;
 }
 
-/* What it logs is asked for where that can be said, at first and when it changes.  Its answer is
- * of no interest. */
+/* What it logs is asked for where that can be said, at first and when it changes.  Its answer
+ * is of no interest. */
 static void tell_level(struct mcp_session *s, struct buf *out)
 {
 	const char *level = s->opt->level ? atomic_load(s->opt->level) : NULL;

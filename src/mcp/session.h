@@ -13,6 +13,7 @@
 #ifndef MCP_SESSION_H
 #define MCP_SESSION_H
 
+#include "base/str_list.h"
 #include "mcp/pages.h"
 #include "mcp/question.h"
 
@@ -77,7 +78,7 @@ enum mcp_event_kind {
 	MCP_EVENT_NONE,
 	MCP_EVENT_TOOLS, /* the list is whole: take pages.listing; the first time: ready */
 	MCP_EVENT_ANSWER, /* to a request that is not the session's */
-	MCP_EVENT_PROGRESS, /* of a call by its id, of a task, or the end of what a link was for */
+	MCP_EVENT_PROGRESS, /* of a call by its id, of a task, or the end of a link's matter */
 	MCP_EVENT_LOG,
 	MCP_EVENT_QUESTION, /* a request that whoever made a call has to answer */
 	MCP_EVENT_WITHDRAWN, /* such a request is taken back */

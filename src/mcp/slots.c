@@ -401,8 +401,8 @@ void mcp_calls_progress(struct mcp_calls *c, const struct mcp_event *ev)
 	mcp_slots_unlock(c);
 }
 
-/* Whose caller is to answer: that of call id, or where that is not known (0) of the newest, if all
- * that may be meant ask the same. */
+/* Whose caller is to answer: that of call id, or where that is not known (0) of the newest, if
+ * all that may be meant ask the same. */
 static struct mcp_slot *find_asked(struct mcp_calls *c, int64_t id, const char **why)
 {
 	struct mcp_slot *s = NULL;

@@ -1,9 +1,9 @@
 /*
- * mcp/slots: what mcp/calls and mcp/beside, the callers' side of the open calls, and mcp/slots, the
- * side of the server's thread, share.  For these alone.
+ * mcp/slots: what mcp/calls and mcp/beside, the callers' side of the open calls, and mcp/slots,
+ * the side of the server's thread, share.  For these alone.
  *
- * Threads  all but the two of the lock, mcp_slots_free_asked(), and what a caller does in its own
- *          thread, under the lock.
+ * Threads  all but the two of the lock, mcp_slots_free_asked(), and what a caller does in its
+ *          own thread, under the lock.
  */
 #ifndef MCP_SLOTS_H
 #define MCP_SLOTS_H
@@ -105,8 +105,8 @@ struct mcp_ask {
 int mcp_slots_take(struct mcp_calls *c, int64_t id, struct mcp_slot **out,
 		   struct err *e) MUSTUSE;
 
-/* A caller: its bell rang, so progress is told, *moved then, and questions are answered.  1: the
- * outcome is there, and, when it is to be taken, the slot is free again. */
+/* A caller: its bell rang, so progress is told, *moved then, and questions are answered.  1:
+ * the outcome is there, and, when it is to be taken, the slot is free again. */
 int mcp_slots_attend(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
 		     bool take, struct mcp_slot *got, bool *moved, struct err *e) MUSTUSE;
 
@@ -130,8 +130,8 @@ void mcp_slots_drop(struct mcp_calls *c, int64_t id);
 /* Without the lock: the frame of s, written from here on, when callers carry and it waits. */
 struct mcp_frame *mcp_slots_claim(struct mcp_calls *c, struct mcp_slot *s,
 				  const struct mcp_carrier **by);
-/* The same: what became of it, unless there is an outcome.  again: it waits for the next word about
- * carrying, as do all others, true when it was taken over. */
+/* The same: what became of it, unless there is an outcome.  again: it waits for the next word
+ * about carrying, as do all others, true when it was taken over. */
 bool mcp_slots_carried(struct mcp_calls *c, struct mcp_slot *s, struct mcp_frame *again, int rc,
 		       bool not_run, const char *why);
 

@@ -1,9 +1,9 @@
 /*
  * Tasks, asked for again and again, at the pace that the server wishes within bounds of ours.
  *
- * Where there was a handshake (.token), the caller hears between two looks what is said of the task,
- * and its result is asked for: when it has ended, or when it wants input, as the answer to that is
- * what such a server asks beside.
+ * Where there was a handshake (.token), the caller hears between two looks what is said of the
+ * task, and its result is asked for: when it has ended, or when it wants input, as the answer
+ * to that is what such a server asks beside.
  */
 #include "mcp/tasks.h"
 

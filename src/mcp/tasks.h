@@ -1,8 +1,8 @@
 /*
- * mcp/tasks: a call that its server has answered with a task: waiting for its end, telling of it
- * meanwhile, answering what it asks, and cancelling it.  A server without a handshake decides that
- * itself; one of 2025-11-25 is asked to, where its tool wants to be called so, and asks as it does
- * in any call.
+ * mcp/tasks: a call that its server has answered with a task: waiting for its end, telling of
+ * it meanwhile, answering what it asks, and cancelling it.  A server without a handshake
+ * decides that itself; one of 2025-11-25 is asked to, where its tool wants to be called so, and
+ * asks as it does in any call.
  *
  * A task is of one server process as far as is known here: it is not looked for after a
  * restart of ours, and when its server dies the call is in doubt and says so.

@@ -1,8 +1,8 @@
 /*
  * store/asked: what approvals and questions have in common.  Internal to store/.
  *
- * Both are put to a person by a row of the outbox, wait as long as their time is not over, and are
- * put again by the process after the one that did so.
+ * Both are put to a person by a row of the outbox, wait as long as their time is not over, and
+ * are put again by the process after the one that did so.
  */
 #ifndef STORE_ASKED_H
 #define STORE_ASKED_H
