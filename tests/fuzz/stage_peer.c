@@ -375,6 +375,29 @@ static void break_link(struct stage_request *r, int64_t id)
 		to_child(living()->err, S("trouble\n"));
 }
 
+/* HTTP+SSE: where messages go; and what no message is. */
+static void say_event(struct stage_request *r)
+{
+	begin_stream(r);
+	stage_data(r, stage_below(4) ? S("event: endpoint\ndata: /messages?s=1\n\n")
+				     : S("event: endpoint\ndata: http://other.test/\n\n"));
+}
+
+/* A line over every limit, which may be the answer to q. */
+static void say_too_much(const struct asked *q)
+{
+	struct buf b = buf_in(&me.a, 1 << 16);
+
+	buf_fmt(&b,
+		"{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"content\":[{\"type\":"
+		"\"text\",\"text\":\"",
+		(long long)q->id);
+	while (b.n < 25000)
+		buf_add(&b, S("much too much "));
+	buf_add(&b, S("\"}]}}"));
+	say(q, buf_str(&b), false);
+}
+
 static struct stage_request *a_stream(void)
 {
 	struct stage_request *r = NULL;
@@ -401,8 +424,11 @@ void peer_act(void)
 		break_link(me.n && q->who == PEER_WEB ? request_of(q->request) : NULL,
 			   me.n ? q->id : 0);
 	} else if (what == 14 && (r = a_stream())) {
-		if (stage_below(3) == 0)
+		unsigned how = stage_below(4);
+		if (how == 0)
 			break_link(r, 0);
+		else if (how == 1)
+			say_event(r);
 		else
 			say_web(r, me.n ? aside(q) : S("{}"), false);
 	} else if (!me.n) {
@@ -414,8 +440,10 @@ void peer_act(void)
 		say(q, aside(q), false);
 	} else if (what == 12) { /* to nobody who asks now */
 		say(q, answer_to(q, stage_below(2) ? me.last_id : q->id + 1), false);
-	} else { /* a line that does not end where it should */
-		if (q->who == PEER_PIPE && living())
+	} else { /* a line that does not end where it should, or not soon enough */
+		if (stage_below(4) == 0)
+			say_too_much(q);
+		else if (q->who == PEER_PIPE && living())
 			to_child(living()->out, stage_text(200));
 	}
 }

@@ -207,6 +207,29 @@ static void a_message(void **state)
 	check(&s, take_in);
 }
 
+static int fetched(struct scene *s, struct tx *tx)
+{
+	const struct attachment file = { S("photo"), S("f"), S("image/png"), 3 };
+
+	return store_fetch_end(tx, s->n, S("words"), &file, &s->w->e);
+}
+
+static void a_file_that_came(void **state)
+{
+	const struct inbox_new row = { .channel = S("test"),
+				       .address = S("1"),
+				       .kind = S("message"),
+				       .text = S("t"),
+				       .album = S("al"),
+				       .fetch = S("it") };
+	struct scene s = scene(state);
+	struct tx tx = world_begin(s.w);
+
+	ok(s.w, store_inbox_add(&tx, &row, &s.n, &s.w->e));
+	world_commit(s.w, &tx);
+	check(&s, fetched);
+}
+
 static int stop(struct scene *s, struct tx *tx)
 {
 	struct control_effect ef;
@@ -593,6 +616,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BROKEN(a_message),
+		BROKEN(a_file_that_came),
 		BROKEN(a_control_word),
 		BROKEN(a_claim),
 		BROKEN(the_steps_of_a_turn),
