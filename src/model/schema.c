@@ -76,7 +76,7 @@ static void collect_one(struct sources *s, const struct view *v, const struct js
 {
 	struct view c = view_of(v->root, v->a);
 
-	if (!json_is(schema, JSON_OBJECT) || depth > MERGE_DEPTH)
+	if (!json_is(schema, JSON_OBJECT) || depth > MERGE_DEPTH || s->n == SOURCE_MAX)
 		return;
 	view_add(&c, schema);
 	view_choose(&c);

@@ -5,7 +5,7 @@
 #include "text/schema_parts.h"
 
 #define SEARCH_MAX 64 /* levels */
-#define FOLLOW_WORK 20000
+#define FOLLOW_WORK 4000
 
 /* A step of a pointer as it is meant: %XX, then ~1 and ~0. */
 static str step_name(struct arena *a, str s)
