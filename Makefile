@@ -59,7 +59,7 @@ $(error SAN=$(SAN) is not known: use asan, tsan, cov or fuzz)
 endif
 ifneq ($(SAN),)
 harden :=
-optimize := -O1 -g
+optimize := $(if $(filter cov,$(SAN)),-O0,-O1) -g
 endif
 
 ifeq ($(LIBC),musl)
@@ -302,9 +302,12 @@ fixed = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 check-tsan: ## unit tests and the scenes marked concurrency under ThreadSanitizer
 	@$(fixed) $(MAKE) SAN=tsan PYTEST_ARGS="$(PYTEST_ARGS) -m 'concurrency and not long'" unit scenes
 
-coverage: ## which share of each source file unit tests and scenes run
+# The verdict is the one of scripts/coverage: scenes of the sandbox fail here, since it keeps
+# children from writing their counters.
+coverage: ## lines and branches run per folder, at least 90 % of lines or a reason (tests/coverage.toml)
 	@rm -rf build/cov/obj/*/*.gcda
-	@$(MAKE) SAN=cov unit scenes; scripts/coverage build/cov/obj
+	@$(MAKE) -k SAN=cov PYTEST_ARGS="$(PYTEST_ARGS) -m 'not long'" unit scenes || :
+	@scripts/coverage build/cov/obj
 
 fuzz: ## each tests/fuzz/fuzz_*.c for FUZZ_SECONDS (60)
 ifeq ($(SAN),fuzz)

@@ -426,7 +426,11 @@ static void open_fd(struct line *l, struct line_cmd *c)
 {
 	static const char *const verbs[] = { "-x", "-X", "--exec", "--exec-batch" };
 
-	for (size_t i = 1; i < c->n; i++)
+	for (size_t i = 1; i < c->n; i++) {
+		str t = c->words[i].text;
+		if (str_starts(t, S("--exec=")) || str_starts(t, S("--exec-batch=")) ||
+		    (t.n > 2 && (str_starts(t, S("-x")) || str_starts(t, S("-X")))))
+			line_doubt(l, "it tells fd what to run");
 		for (size_t k = 0; k < COUNT(verbs); k++) {
 			size_t n = c->n - i - 1;
 			if (!str_eq(c->words[i].text, str_of(verbs[k])) || n == 0)
@@ -434,6 +438,7 @@ static void open_fd(struct line *l, struct line_cmd *c)
 			line_run(l, c, with_input(l, &c->words[i + 1], &n, S("{}")), n);
 			return;
 		}
+	}
 }
 
 /* Texts that git gives to a shell. */

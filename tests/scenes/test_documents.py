@@ -102,7 +102,7 @@ def test_the_page_of_the_manifest_has_every_key_that_is_read():
     page = TREE / "docs" / "mcp.md"
     read = re.findall(r'^\t\{ "(\w+)", ', source("mcp/manifest.c", "} keys[] = {").replace("} keys", "keys", 1), re.M)
     assert len(read) > 15 and sorted(sum(rows(page, "key"), [])) == sorted(read)
-    box = re.findall(r'str_eq\(c->key, S\("(\w+)"\)\)', source("mcp/manifest.c", "static int read_box("))
+    box = re.findall(r'str_eq\(c->key, S\("(\w+)"\)\)', source("mcp/manifest_value.c", "int mcp_value_box("))
     assert len(box) > 4 and sorted(sum(rows(page, "key of `sandbox`"), [])) == sorted(box)
 
 
@@ -130,7 +130,7 @@ def test_every_test_that_the_page_of_security_names_exists():
 
 # Words with a dot that are neither an option nor a log event, a column, a lock or a file.
 OTHER_WORDS = {"b.full", "channel.asks", "fs.protected_hardlinks", "nas.lan"}
-FILES = {"a", "bak", "c", "db", "py", "toml", "yaml", "yml"}
+FILES = {"a", "bak", "c", "db", "json", "py", "svg", "toml", "yaml", "yml"}
 
 
 def test_what_looks_like_an_option_on_a_page_is_one(gantry):
@@ -201,3 +201,42 @@ def test_the_picture_of_the_first_page_is_what_a_run_shows_now(gantry, tmp_path)
         return [re.sub(r"gantry \d+\.\d+\.\d+\S*,", "gantry VERSION,", t) for t in texts]
     assert lines(made) == lines(TREE / "docs" / "terminal.svg")
     assert "buy oat milk" in lines(made)
+
+
+def proof_rows():
+    """(claim, said in, command, runs, figure, commit, date) of each row of docs/proof.md."""
+    lines = (TREE / "docs" / "proof.md").read_text().splitlines()
+    rows = [[c.strip() for c in line.strip("| ").split(" | ")] for line in lines if line.startswith("| ")]
+    return [r for r in rows if r[0] != "claim" and not set(r[0]) <= set("- ")]
+
+
+def test_every_claim_has_a_command_that_exists_and_a_figure_or_says_that_it_has_none():
+    told = dict(re.findall(r"^  make ([a-z][a-z-]*) +(.+)$", subprocess.run(
+        ["make", "help"], cwd=TREE, check=True, capture_output=True, text=True).stdout, re.M))
+    ci = set(re.findall(r"^step .*?\bmake (?:-\S+ |[A-Z]+=\S+ )*([a-z-]+)", (TREE / ".ci" / "run").read_text(), re.M))
+    ci |= {"unit", "scenes", "conformance"}  # parts of its steps: test, and a counterpart
+    rows = proof_rows()
+    assert len(rows) > 25
+    for row in rows:
+        assert len(row) == 7, row
+        claim, said, command, runs, figure, commit, date = row
+        targets = re.findall(r"`(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*)[^`]*`", command)
+        assert targets and re.sub(r"`[^`]+`(, )?", "", command) == "", claim
+        assert all(t in told for t in targets), claim
+        assert re.search(r"\]\(", said), claim
+        assert runs in ("CI", "by hand") and (runs == "CI") == all(t in ci for t in targets), claim
+        if figure == "not yet measured":
+            assert (commit, date) == ("-", "-"), claim
+        else:
+            assert figure and re.fullmatch(r"[0-9a-f]{7,12}", commit), claim
+            assert re.fullmatch(r"20\d\d-[01]\d-[0-3]\d", date), claim
+
+
+def test_every_check_of_the_makefile_proves_something():
+    told = subprocess.run(["make", "help"], cwd=TREE, check=True, capture_output=True, text=True).stdout
+    checks = re.findall(r"^  make ([a-z][a-z-]*)", told, re.M)
+    checks = checks[checks.index("check-static"):checks.index("run")]
+    # Building and putting out, what is only several of the others, and tidying.
+    checks = set(checks) - {"dist", "release", "check", "quick", "test", "ci", "fuzz-keep"}
+    named = {t for row in proof_rows() for t in re.findall(r"make ([a-z][a-z-]*)", row[2])}
+    assert len(checks) > 10 and checks - named == set()

@@ -166,6 +166,23 @@ static void many_notes_become_fewer(void **state)
 	aw_has(aw_request(k, 0), "a note with number 99");
 }
 
+static void what_the_endpoint_will_not_take_is_learnt_for_all_later_requests(void **state)
+{
+	struct agent_world *k = with_notes(state);
+
+	put(k, "SELF.md", many(k));
+	k->cfg.model.has_temperature = true;
+	k->cfg.model.temperature = 0.5;
+	aw_says(k, "4:temperature is not supported with this model");
+	aw_says(k, "t:- be dry");
+	aw_open(k);
+	renew(k, OK);
+	assert_string_equal("- be dry\n", content(k, "SELF.md").p);
+	assert_int_equal(1, world_i64(k->w, "SELECT count(*) FROM quirks WHERE flags = 4"));
+	aw_has(aw_request(k, 0), "temperature");
+	aw_lacks(aw_request(k, 1), "temperature");
+}
+
 static void nobody_changes_them_while_somebody_else_does(void **state)
 {
 	struct agent_world *k = with_notes(state);
@@ -237,6 +254,7 @@ int main(void)
 		TEST(it_is_off_unless_asked_for_and_where_nothing_can_be_written),
 		TEST(no_link_is_followed_to_another_file),
 		TEST(many_notes_become_fewer),
+		TEST(what_the_endpoint_will_not_take_is_learnt_for_all_later_requests),
 		TEST(nobody_changes_them_while_somebody_else_does),
 		TEST(a_bad_answer_changes_nothing_and_is_tried_again),
 		TEST(a_conversation_that_begins_afresh_asks_for_it),
