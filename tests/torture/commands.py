@@ -137,6 +137,7 @@ class Run:
         return p
 
     def live(self, **env):
+        self.stays = "unlink" in env.get("GANTRY_FAULT", "")    # what could not be removed may stand there
         self.was = rows(self.g.db_path)[1] if self.command.before is not foreign_database else {}
         p = self.first = self.start(self.command.args, True, **env)
         return lives.over(p, SECONDS, "by itself") + lives.ended(p, self.notes, one_line=True)
@@ -161,7 +162,7 @@ class Run:
             bad.append("exit code 0, but these are not there: %s" % sorted(known[1] - now[1]))
         if well and now[2] != known[2]:
             bad.append("exit code 0, but the rows are %s, not %s" % (now[2], known[2]))
-        if not self.notes and plainly(files(g.dir)) - known[3]:    # an abort cannot clean up
+        if not self.notes and not self.stays and plainly(files(g.dir)) - known[3]:    # an abort cannot clean up
             bad.append("left over: %s" % sorted(plainly(files(g.dir)) - known[3]))
         return bad
 

@@ -4,7 +4,7 @@ Torture: scenes replayed with one kernel call, or one allocation, made to fail.
 
 usage: torture.py [--scenes A,B] [--calls open,alloc] [--seed N] [--seconds N] [--fault F] [--every] [--jobs N]
 
-Each scene is run twice to learn from which places calls are made, then once for each of them and
+Each scene is run first to learn from which places calls are made, then once for each of them and
 for each error that the call may give, in an order drawn by the seed; with --seconds, those that begin in that time.
 After each the scene goes on without faults, and is judged; see tests/torture/README.md.  The last line is
 "N passed, N failed".  What fails leaves its directory and says how to run it again.
@@ -147,7 +147,7 @@ class Tally:
 
 def learn_all(pool, scenes, template, tally):
     known, references = {}, {}
-    for f in [pool.submit(learn, name, template) for name in scenes for _ in range(2)]:
+    for f in [pool.submit(learn, name, template) for name in scenes for _ in range(2 if name in LIVES else 1)]:
         name, bad, seen, reference, folder = f.result()
         if bad:
             tally.take(name, "(without a fault)", bad, "", True, [], folder)
