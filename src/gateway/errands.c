@@ -83,11 +83,13 @@ static void run(struct errands *x, struct errand *n)
 
 static bool is_in_turn(const struct errands *x, const struct errand *n)
 {
+	if (n->state != ERRAND_WAITS)
+		return false;
 	for (size_t i = 0; i < COUNT(x->slot); i++)
 		if (x->slot[i].state == ERRAND_RUNS &&
 		    is_of(&x->slot[i], n->channel, n->address))
 			return false;
-	return n->state == ERRAND_WAITS;
+	return true;
 }
 
 /* The next one; NULL: none, and the thread is no longer at work. */
