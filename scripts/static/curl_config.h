@@ -1,7 +1,9 @@
 /* What curl's configure would find out about Linux with musl, for HTTP(S) alone. */
 #define OS "Linux"
 #define CURL_DISABLE_ALTSVC 1
+#define CURL_DISABLE_COOKIES 1
 #define CURL_DISABLE_DICT 1
+#define CURL_DISABLE_DOH 1
 #define CURL_DISABLE_FILE 1
 #define CURL_DISABLE_FTP 1
 #define CURL_DISABLE_GETOPTIONS 1
@@ -11,6 +13,7 @@
 #define CURL_DISABLE_LDAP 1
 #define CURL_DISABLE_LDAPS 1
 #define CURL_DISABLE_LIBCURL_OPTION 1
+#define CURL_DISABLE_MIME 1
 #define CURL_DISABLE_MQTT 1
 #define CURL_DISABLE_NETRC 1
 #define CURL_DISABLE_NTLM 1
@@ -22,6 +25,7 @@
 #define CURL_DISABLE_SMTP 1
 #define CURL_DISABLE_TELNET 1
 #define CURL_DISABLE_TFTP 1
+#define CURL_DISABLE_VERBOSE_STRINGS 1
 
 #define USE_OPENSSL 1
 #define USE_THREADS_POSIX 1
