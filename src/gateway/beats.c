@@ -38,26 +38,44 @@ static int write_part(struct tx *tx, const char *part, int64_t mono_ms, struct e
 				  clock_now_ms() - ago, e);
 }
 
-int beats_write(struct beats *b, struct store *s, bool first, const struct cancel *c,
+static int write_all(struct beats *b, struct tx *tx, struct err *e)
+{
+	str version = str_of(version_text());
+	int64_t poll = atomic_load_explicit(&b->poll, memory_order_relaxed);
+	int rc;
+
+	if ((rc = store_heartbeat(tx, S(PART_CLOCK), version, e)) < 0 ||
+	    (atomic_exchange(&b->heard, false) &&
+	     (rc = store_heartbeat(tx, S(PART_HEARD), version, e)) < 0) ||
+	    (rc = write_part(tx, PART_POLL, poll, e)) < 0 ||
+	    (rc = write_part(tx, PART_DELIVER, slowest(b->deliver, BEATS_DELIVER), e)) < 0 ||
+	    (rc = write_part(tx, PART_WORKER, slowest(b->worker, TURNS_MAX), e)) < 0)
+		return rc;
+	return store_commit(tx, e);
+}
+
+int beats_write(struct beats *b, struct store *s, const struct cancel *c, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc = store_begin(&tx, s, c, e);
+
+	return rc < 0 ? rc : write_all(b, &tx, e);
+}
+
+int beats_first(struct beats *b, struct store *s, bool *wrote, const struct cancel *c,
 		struct err *e)
 {
 	SCOPED(store_rollback) struct tx tx = { 0 };
-	str version = str_of(version_text());
-	int64_t poll = atomic_load_explicit(&b->poll, memory_order_relaxed);
 	bool known = false;
 	int rc = store_begin(&tx, s, c, e);
 
-	if (rc < 0 ||
-	    (first && (rc = store_heartbeat_known(&tx, S(PART_CLOCK), &known, e)) < 0) || known)
-		return rc;
-	if ((rc = store_heartbeat(&tx, S(PART_CLOCK), version, e)) < 0 ||
-	    (atomic_exchange(&b->heard, false) &&
-	     (rc = store_heartbeat(&tx, S(PART_HEARD), version, e)) < 0) ||
-	    (rc = write_part(&tx, PART_POLL, poll, e)) < 0 ||
-	    (rc = write_part(&tx, PART_DELIVER, slowest(b->deliver, BEATS_DELIVER), e)) < 0 ||
-	    (rc = write_part(&tx, PART_WORKER, slowest(b->worker, TURNS_MAX), e)) < 0)
-		return rc;
-	return store_commit(&tx, e);
+	if (rc == OK)
+		rc = store_heartbeat_known(&tx, S(PART_CLOCK), &known, e);
+	if (rc == OK && !known)
+		rc = write_all(b, &tx, e);
+	if (rc == OK)
+		*wrote = !known;
+	return rc;
 }
 
 /* Whoever calls it is the clock, or asks whether that turns; it does. */

@@ -25,10 +25,12 @@ struct beats {
 void beats_move(_Atomic int64_t *slot);
 void beats_busy(_Atomic int64_t *slot);
 
-/* The heartbeats of all parts, in one transaction: of several threads that of the slowest.
- * first: only when there are none yet, so that a start waits for the disk only once in the life
- * of a file; what an earlier daemon left does until the clock turns (gateway/health). */
-int beats_write(struct beats *b, struct store *s, bool first, const struct cancel *c,
+/* The heartbeats of all parts, in one transaction: of several threads that of the slowest. */
+int beats_write(struct beats *b, struct store *s, const struct cancel *c,
+		struct err *e) MUSTUSE;
+/* The same, but only when there are none yet, *wrote, so that a start waits for the disk only once
+ * in the life of a file: what an earlier daemon left does until the clock turns (gateway/health). */
+int beats_first(struct beats *b, struct store *s, bool *wrote, const struct cancel *c,
 		struct err *e) MUSTUSE;
 /* The same as rows would have them now; how many.  Any thread. */
 size_t beats_read(struct beats *b, struct heartbeat rows[BEATS_PARTS]);

@@ -51,6 +51,7 @@ struct gateway {
 	struct sweep sweep; /* the clock's */
 	_Atomic bool input_ended;
 	struct beats beats;
+	bool beaten; /* before the clock was there */
 	struct feed feed;
 	_Atomic bool met; /* the channel's other side was heard since the start */
 	_Atomic int failed; /* code of a fatal error in a thread */
@@ -182,10 +183,10 @@ static void *deliver_main(void *arg)
 	}
 }
 
-static void beat(struct gateway *d, bool first)
+static void beat(struct gateway *d)
 {
 	struct err e = { 0 };
-	int rc = beats_write(&d->beats, d->g->store, first, &d->deliver, &e);
+	int rc = beats_write(&d->beats, d->g->store, &d->deliver, &e);
 
 	if (rc < 0 && rc != E_CANCELED)
 		log_warn("heartbeat.failed", "code=%s", err_word(rc));
@@ -235,7 +236,7 @@ static void while_checking(void *arg)
 
 	if (clock_mono_ms() < k->beat_at_ms)
 		return;
-	beat(k->d, false);
+	beat(k->d);
 	k->beat_at_ms = clock_mono_ms() + HEARTBEAT_MS;
 }
 
@@ -263,7 +264,8 @@ static void *clock_main(void *arg)
 		int64_t next = clock_mono_ms() + HEARTBEAT_MS;
 		int64_t over_at = INT64_MAX, due_at = INT64_MAX;
 		int rc = OK;
-		beat(d, false);
+		if (beats || !d->beaten)
+			beat(d);
 		if (beats == 0) {
 			/* What is due does not wait for a file that may be large. */
 			rc = schedules(d, &jobs, &due_at, &e);
@@ -548,7 +550,9 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 		rc = jobs_sync(g->store, &g->cfg->cron, &g->root, e);
 	if (rc == OK) {
 		/* Whoever looks from outside finds that it moves as soon as it is ready. */
-		beat(&d, true);
+		struct err why = { 0 };
+		if (beats_first(&d.beats, g->store, &d.beaten, &d.deliver, &why) < 0)
+			log_warn("heartbeat.failed", "code=%s", err_word(why.code));
 		rc = start_threads(&d, &up, e);
 	}
 	if (rc == OK) {

@@ -123,13 +123,13 @@ static void the_slowest_thread_of_a_kind_is_written_and_a_busy_worker_is_none(vo
 	beats_move(&b.worker[0]);
 	atomic_store(&b.worker[1], clock_mono_ms() - 400000);
 	atomic_store(&b.poll, clock_mono_ms() - 300000);
-	ok(w, beats_write(&b, w->s, false, NULL, &w->e));
+	ok(w, beats_write(&b, w->s, NULL, &w->e));
 	assert_in_range(age_of(w, "daemon"), 0, 60000);
 	assert_in_range(age_of(w, "poller"), 300000, 360000);
 	assert_in_range(age_of(w, "deliver"), 500000, 560000);
 	assert_in_range(age_of(w, "worker"), 400000, 460000);
 	beats_busy(&b.worker[1]);
-	ok(w, beats_write(&b, w->s, false, NULL, &w->e));
+	ok(w, beats_write(&b, w->s, NULL, &w->e));
 	assert_in_range(age_of(w, "worker"), 0, 60000);
 }
 
@@ -140,14 +140,18 @@ static void the_first_heartbeat_of_a_file_is_written_and_no_later_start_writes_a
 	struct beats b = { 0 };
 	int64_t at, again;
 
-	ok(w, beats_write(&b, w->s, true, NULL, &w->e));
+	bool wrote = false;
+
+	ok(w, beats_first(&b, w->s, &wrote, NULL, &w->e));
+	assert_true(wrote);
 	ok(w, store_heartbeat_get(w->s, S(PART_CLOCK), &at, &w->e));
 	int64_t commits = store_commits(w->s);
-	ok(w, beats_write(&b, w->s, true, NULL, &w->e));
+	ok(w, beats_first(&b, w->s, &wrote, NULL, &w->e));
+	assert_false(wrote);
 	ok(w, store_heartbeat_get(w->s, S(PART_CLOCK), &again, &w->e));
 	assert_int_equal(store_commits(w->s), commits);
 	assert_int_equal(again, at);
-	ok(w, beats_write(&b, w->s, false, NULL, &w->e));
+	ok(w, beats_write(&b, w->s, NULL, &w->e));
 	assert_int_equal(store_commits(w->s), commits + 1);
 }
 
