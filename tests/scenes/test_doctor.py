@@ -368,6 +368,8 @@ def test_a_daemon_that_hangs_or_is_in_trouble(gantry):
                "insert or replace into heartbeats values ('poll', %d, '', 'no route to host')" % now)
         local(gantry).said("daemon", "WARN", "degraded", "no route to host")
         damage(gantry, "update heartbeats set beat_at_ms = %d" % (now - 600000))
+        local(gantry).said("daemon", "WARN", "degraded")    # it has only just begun
+        os.utime(lock.name, (now / 1000 - 700,) * 2)
         local(gantry).said("daemon", "FAIL", "dead", "restart")
 
 
