@@ -346,12 +346,31 @@ static void a_question_that_cannot_be_posted_is_over(void **state)
 	assert_int_equal(reply(w, "ada", ""), E_NOENT);
 }
 
+/* Of two that a call waits for, the end of one is not the other's. */
+static void the_end_of_one_question_is_of_no_other(void **state)
+{
+	struct world *w = *state;
+	struct asked q = running(w, false);
+	char first[ID_LONG_LEN + 1];
+
+	ok(w, ask(w, &q));
+	memcpy(first, q.id, sizeof first);
+	ok(w, ask(w, &q));
+	struct tx tx = world_begin(w);
+	ok(w, store_question_end(&tx, str_of(first), QUESTION_CANCELLED, &w->e));
+	world_commit(w, &tx);
+	assert_int_equal(world_i64(w, "SELECT count(*) FROM questions WHERE state = 'pending'"),
+			 1);
+	assert_text(world_text(w, "SELECT id FROM questions WHERE state = 'pending'"), q.id);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_question_posts_itself_and_is_for_whoever_asked),
 		T(another_field_is_another_post),
+		T(the_end_of_one_question_is_of_no_other),
 		T(a_call_that_came_back_is_planned_and_its_turn_parks),
 		T(an_answer_that_came_before_parking_keeps_the_turn_running),
 		T(only_the_last_round_is_what_a_call_waits_for),
