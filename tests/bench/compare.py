@@ -378,6 +378,7 @@ def main():
     p.add_argument("--json", default="build/bench/compare.json")
     opt = p.parse_args()
     become_subreaper()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # what is there is shown all the same
     columns, failed = [], False
     for path in opt.drivers or sorted((HERE / "drivers").glob("*.toml")):
         d = load(path)
@@ -391,6 +392,10 @@ def main():
         except (Hung, RuntimeError, ValueError, OSError) as e:
             failed = True
             print("compare: %s: %s" % (d["name"], e), flush=True)
+        except (KeyboardInterrupt, SystemExit):
+            failed = True
+            print("compare: ended in the midst of %s" % d["name"], flush=True)
+            break
     if columns:
         table(columns)
         os.makedirs(os.path.dirname(opt.json) or ".", exist_ok=True)
