@@ -50,6 +50,7 @@ LIMITS = {"daemon": 60, "poll": 180, "poller": 180, "deliver": 180, "worker": 18
 STUCK_S = 60                # real time without an end of what is being done: time goes on all the same
 FED_S = 240                 # real time for the watchdog to be fed after a step
 WAL_MAX_KIB = 8192
+LOUD = ("WARN", "ERROR")
 
 CONFIG = """
 log: {level: info, format: json}
@@ -165,11 +166,11 @@ def switches(pid):
 def below(pid):
     """All that it forked, without a walk through all of /proc."""
     found = []
-    for task in pathlib.Path("/proc/%d/task" % pid).glob("*/children"):
-        try:
-            found += map(int, task.read_text().split())
-        except OSError:
-            pass
+    try:
+        for task in os.listdir("/proc/%d/task" % pid):
+            found += map(int, pathlib.Path("/proc/%d/task/%s/children" % (pid, task)).read_text().split())
+    except OSError:         # it has ended meanwhile
+        pass
     return found + [p for child in found for p in below(child)]
 
 
@@ -273,9 +274,10 @@ class Day:
         """So many hours, with some twenty messages in each; a row after each."""
         for _ in range(hours):
             for _ in range(3600 // step):
+                self.step(step)
                 if self.rng.random() < 20 * step / 3600:
                     self.say()
-                self.step(step)
+                    self.settle({})     # no time passes while it is being done
             self.row(note)
 
     # What it takes --------------------------------------------------------------------------
@@ -335,7 +337,7 @@ def judge(w, since_ms, until_ms):
     ran, due = runs_due(w, since_ms, until_ms)
     out = [("no heartbeat is late: %s" % part, w.late[part] <= most_s, "at most %.0f s old, limit %d" % (w.late[part], most_s))
            for part, most_s in LIMITS.items()]
-    lost, warned = unanswered(w), [r for r in w.g.log_lines() if r.get("level") in ("WARN", "ERROR", "warn", "error")]
+    lost, warned = unanswered(w), [r for r in w.g.log_lines() if r.get("level") in LOUD]
     kinds = sorted({r.get("msg", "?") for r in warned})
     return out + [
         ("the watchdog is fed after each step", w.hungry == 0, "%d meals in %d steps, longest %.2f s of real time"
@@ -379,7 +381,8 @@ def run(opt, folder):
     found.append(("a clean end, and nothing that was refused", not bad, "; ".join(bad)[:2000] or "exit 0"))
     found.append(("no process is left", not left, str(left or "none")))
     if not all(good for _, good, _ in found):
-        (w.g.dir / "what-happened").write_text("\n\n".join(p.report() for p in w.g.procs))
+        warned = [str(r) for r in w.g.log_lines() if r.get("level") in LOUD]
+        (w.g.dir / "what-happened").write_text("\n".join(warned) + "\n\n" + "\n\n".join(p.report() for p in w.g.procs))
     print("  %d steps of which %d did not come to rest, in %.0f s of real time"
           % (w.steps, w.stuck, time.monotonic() - began))
     return found
