@@ -112,6 +112,13 @@ def functions(path):
     return out
 
 
+def reason_above(path, first, word):
+    """The reason in a comment `/* word: reason */` that ends in the three lines above, or ""."""
+    above = "\n".join(text(path).split("\n")[max(0, first - 4):first - 1])
+    m = re.search(r"/\* %s: (\w.*?)\s*\*/" % word, above, re.S)
+    return re.sub(r"\s*\n[ \t*]*", " ", m[1]) if m else ""
+
+
 def split_args(args):
     """The arguments between one pair of brackets, cut at the commas of the top level."""
     out, depth, start = [], 0, 0

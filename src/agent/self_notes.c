@@ -4,6 +4,7 @@
  */
 #include "agent/self_notes.h"
 
+#include "agent/system.h"
 #include "agent/internal.h"
 #include "agent/once.h"
 #include "os/file.h"
@@ -72,17 +73,6 @@ static int distil(struct agent *ag, str path, struct arena *a, const struct canc
 	return OK;
 }
 
-static int done(struct agent *ag, const struct system_row *row, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc;
-
-	if ((rc = store_begin(&tx, ag->opt.store, NULL, e)) < 0 ||
-	    (rc = store_system_done(&tx, row->id, e)) < 0)
-		return rc;
-	return store_commit(&tx, e);
-}
-
 int self_notes_renew(struct agent *ag, const struct system_row *row, const struct cancel *c,
 		     struct err *e)
 {
@@ -93,5 +83,5 @@ int self_notes_renew(struct agent *ag, const struct system_row *row, const struc
 	if (path.n && dir_writable(path_dir(&a, path).p) &&
 	    ((rc = distil(ag, path, &a, c, e)) < 0 || (rc = agent_persona_refresh(ag, e)) < 0))
 		return rc;
-	return done(ag, row, e);
+	return agent_system_over(ag, row, e);
 }

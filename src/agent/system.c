@@ -7,6 +7,7 @@
 
 #include "agent/consolidate.h"
 #include "agent/fold.h"
+#include "agent/internal.h"
 #include "agent/resource.h"
 #include "agent/watch.h"
 #include "store/resource.h"
@@ -33,4 +34,15 @@ int agent_system_run(struct agent *ag, const struct system_row *row, const struc
 		if (str_eq(row->what, str_of(table[i].what)))
 			return table[i].run(ag, row, c, e);
 	return err_set(e, E_NOENT, "nobody knows how to do \"%.*s\"", STRF(row->what));
+}
+
+int agent_system_over(struct agent *ag, const struct system_row *row, struct err *e)
+{
+	SCOPED(store_rollback) struct tx tx = { 0 };
+	int rc;
+
+	if ((rc = store_begin(&tx, ag->opt.store, NULL, e)) < 0 ||
+	    (rc = store_system_done(&tx, row->id, e)) < 0)
+		return rc;
+	return store_commit(&tx, e);
 }

@@ -13,4 +13,7 @@
 int agent_system_run(struct agent *ag, const struct system_row *row, const struct cancel *c,
 		     struct err *e) MUSTUSE;
 
+/* End a row whose work left nothing else to be committed. */
+int agent_system_over(struct agent *ag, const struct system_row *row, struct err *e) MUSTUSE;
+
 #endif

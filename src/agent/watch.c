@@ -5,6 +5,7 @@
  */
 #include "agent/watch.h"
 
+#include "agent/system.h"
 #include "agent/internal.h"
 #include "os/clock.h"
 #include "os/log.h"
@@ -128,17 +129,6 @@ static int keep(struct agent *ag, const struct system_row *row, const struct wat
 	return store_commit(&tx, e);
 }
 
-static int over(struct agent *ag, const struct system_row *row, struct err *e)
-{
-	SCOPED(store_rollback) struct tx tx = { 0 };
-	int rc;
-
-	if ((rc = store_begin(&tx, ag->opt.store, NULL, e)) < 0 ||
-	    (rc = store_system_done(&tx, row->id, e)) < 0)
-		return rc;
-	return store_commit(&tx, e);
-}
-
 int watch_run(struct agent *ag, const struct system_row *row, const struct cancel *c,
 	      struct err *e)
 {
@@ -152,7 +142,7 @@ int watch_run(struct agent *ag, const struct system_row *row, const struct cance
 					: E_NOENT;
 
 	if (rc == E_NOENT || (rc == OK && !w.enabled))
-		return over(ag, row, e);
+		return agent_system_over(ag, row, e);
 	if (rc < 0)
 		return rc;
 	/* Switched off they stay, and go on from what was seen once they are on again. */

@@ -40,6 +40,11 @@ int str_cmp(str a, str b)
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
+int str_by_bytes(const void *a, const void *b)
+{
+	return str_cmp(*(const str *)a, *(const str *)b);
+}
+
 bool str_starts(str s, str prefix)
 {
 	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);

@@ -35,6 +35,7 @@ static inline bool str_is(str s, const char *word)
 
 bool str_ieq(str a, str b); /* ASCII case ignored */
 int str_cmp(str a, str b); /* by bytes, as memcmp; shorter first */
+int str_by_bytes(const void *a, const void *b); /* the same of two str, for qsort */
 bool str_starts(str s, str prefix);
 bool str_ends(str s, str suffix);
 

@@ -184,11 +184,7 @@ size_t utf_count(str s)
 	return count;
 }
 
-struct range {
-	uint32_t from, to;
-};
-
-static bool within(const struct range *r, size_t n, uint32_t cp)
+bool utf_within(const struct utf_range *r, size_t n, uint32_t cp)
 {
 	for (size_t i = 0; i < n; i++)
 		if (cp >= r[i].from && cp <= r[i].to)
@@ -198,7 +194,7 @@ static bool within(const struct range *r, size_t n, uint32_t cp)
 
 int utf_width(uint32_t cp)
 {
-	static const struct range zero[] = {
+	static const struct utf_range zero[] = {
 		{ 0x0300, 0x036F }, { 0x0483, 0x0489 }, { 0x0591, 0x05BD },
 		{ 0x0610, 0x061A }, { 0x064B, 0x065F }, { 0x0E31, 0x0E31 },
 		{ 0x0E34, 0x0E3A }, { 0x0E47, 0x0E4E }, { 0x1AB0, 0x1AFF },
@@ -206,7 +202,7 @@ int utf_width(uint32_t cp)
 		{ 0x2060, 0x2064 }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F },
 		{ 0xFE20, 0xFE2F }, { 0xFEFF, 0xFEFF }, { 0xE0100, 0xE01EF },
 	};
-	static const struct range wide[] = {
+	static const struct utf_range wide[] = {
 		{ 0x1100, 0x115F },   { 0x2E80, 0x303E },   { 0x3041, 0x33FF },
 		{ 0x3400, 0x4DBF },   { 0x4E00, 0x9FFF },   { 0xA000, 0xA4CF },
 		{ 0xA960, 0xA97F },   { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },
@@ -215,7 +211,7 @@ int utf_width(uint32_t cp)
 		{ 0x20000, 0x3FFFD },
 	};
 
-	if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || within(zero, COUNT(zero), cp))
+	if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || utf_within(zero, COUNT(zero), cp))
 		return 0;
-	return within(wide, COUNT(wide), cp) ? 2 : 1;
+	return utf_within(wide, COUNT(wide), cp) ? 2 : 1;
 }

@@ -29,6 +29,12 @@ str utf_whole(str s);
 /* How many characters (code points) s has; bad sequences count as one. */
 size_t utf_count(str s);
 
+/* Is the code point in one of these ranges, both ends included? */
+struct utf_range {
+	uint32_t from, to;
+};
+bool utf_within(const struct utf_range *r, size_t n, uint32_t cp);
+
 /* Columns on a terminal: 0 for combining marks, 2 for wide characters, else 1. */
 int utf_width(uint32_t cp);
 

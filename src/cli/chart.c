@@ -157,28 +157,40 @@ static void columns(struct buf *b, const struct chart *c, int64_t top)
 	}
 }
 
+struct spot {
+	int64_t x, y; /* hundredths */
+	bool there; /* the value is more than nothing */
+};
+
+static struct spot spot_of(const struct chart *c, size_t i, size_t s, int64_t top)
+{
+	int64_t value = value_at(c, i, s);
+
+	return (struct spot){
+		.x = LEFT * 100 + PLOT_W * 100 * (2 * (int64_t)i + 1) / (2 * (int64_t)c->n),
+		.y = (TOP + PLOT_H) * 100 - scaled(value, top, PLOT_H),
+		.there = value > 0,
+	};
+}
+
 static void curve(struct buf *b, const struct chart *c, size_t s, int64_t top)
 {
 	buf_fmt(b, "<polyline class=\"curve s%d\" points=\"", c->colours[s]);
 	for (size_t i = 0; i < c->n; i++) {
-		int64_t x =
-			LEFT * 100 + PLOT_W * 100 * (2 * (int64_t)i + 1) / (2 * (int64_t)c->n);
-		int64_t y = (TOP + PLOT_H) * 100 - scaled(value_at(c, i, s), top, PLOT_H);
-		if (value_at(c, i, s) > 0)
-			buf_fmt(b, "%lld.%02lld,%lld.%02lld ", (long long)(x / 100),
-				(long long)(x % 100), (long long)(y / 100),
-				(long long)(y % 100));
+		struct spot at = spot_of(c, i, s, top);
+		if (at.there)
+			buf_fmt(b, "%lld.%02lld,%lld.%02lld ", (long long)(at.x / 100),
+				(long long)(at.x % 100), (long long)(at.y / 100),
+				(long long)(at.y % 100));
 	}
 	buf_add(b, S("\"/>\n"));
 	for (size_t i = 0; i < c->n; i++) {
-		int64_t x =
-			LEFT * 100 + PLOT_W * 100 * (2 * (int64_t)i + 1) / (2 * (int64_t)c->n);
-		int64_t y = (TOP + PLOT_H) * 100 - scaled(value_at(c, i, s), top, PLOT_H);
-		if (value_at(c, i, s) <= 0)
+		struct spot at = spot_of(c, i, s, top);
+		if (!at.there)
 			continue;
 		buf_fmt(b, "<circle class=\"f%d\" r=\"3\"", c->colours[s]);
-		number(b, "cx", x);
-		number(b, "cy", y);
+		number(b, "cx", at.x);
+		number(b, "cy", at.y);
 		buf_add(b, S("/>\n"));
 	}
 }

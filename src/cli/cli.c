@@ -11,8 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf.h"
 #include "config/value.h"
 #include "config/find.h"
+#include "os/file.h"
 #include "os/log.h"
 #include "os/path.h"
 #include "text/json.h"
@@ -189,6 +191,18 @@ int cli_rest(struct cli *cli, int min, int max)
 	if (cli->argc > max)
 		return cli_misuse(cli, "%s is one argument too many", cli->argv[max]);
 	return EXIT_OK;
+}
+
+int cli_text(struct cli *cli, const struct config *cfg, str *text)
+{
+	struct err e = { 0 };
+
+	*text = str_of(cli->argv[0]);
+	if (str_eq(*text, S("-")) && file_read_fd(text, cli->a, STDIN_FILENO,
+						  (size_t)cfg->limits.input_max_bytes, &e) < 0)
+		return cli_fail("standard input: %s", e.msg);
+	*text = str_trim(utf_repair(cli->a, *text));
+	return text->n ? EXIT_OK : cli_misuse(cli, "there is no text");
 }
 
 /* --- the configuration -------------------------------------------------------------- */

@@ -46,6 +46,10 @@ bool cli_flag(struct cli *cli, const char *name);
 bool cli_value(struct cli *cli, const char *name, const char **value, bool *bad);
 int cli_rest(struct cli *cli, int min, int max); /* EXIT_OK or EXIT_USAGE */
 
+/* The text that the first argument is, or standard input when that is "-": mended and trimmed.
+ * EXIT_OK, or why not is said: EXIT_USAGE when there is none. */
+int cli_text(struct cli *cli, const struct config *cfg, str *text);
+
 /* Load the configuration, say every problem on stderr, and open the log with it.  EXIT_OK with
  * *out (config_free is the caller's), else the exit code. quiet: warnings of the log only. */
 int cli_config(struct cli *cli, unsigned need, bool quiet, struct config **out);

@@ -192,20 +192,6 @@ static int with_engine(struct cli *cli, struct config *cfg, int signals, const s
 	return code;
 }
 
-static int read_text(struct cli *cli, const struct config *cfg, str *text)
-{
-	struct err e = { 0 };
-
-	*text = str_of(cli->argv[0]);
-	if (str_eq(*text, S("-")) && file_read_fd(text, cli->a, STDIN_FILENO,
-						  (size_t)cfg->limits.input_max_bytes, &e) < 0)
-		return cli_fail("standard input: %s", e.msg);
-	*text = str_trim(utf_repair(cli->a, *text));
-	if (text->n == 0)
-		return cli_misuse(cli, "there is no text");
-	return EXIT_OK;
-}
-
 static int run(struct cli *cli)
 {
 	SCOPED(fd_drop) int signals = -1;
@@ -224,7 +210,7 @@ static int run(struct cli *cli)
 		return code;
 	if (signals_open(&signals, &e) < 0)
 		code = cli_fail("%s", e.msg);
-	else if ((code = read_text(cli, cfg, &w.text)) == EXIT_OK)
+	else if ((code = cli_text(cli, cfg, &w.text)) == EXIT_OK)
 		code = with_engine(cli, cfg, signals, &w);
 	config_free(cfg);
 	return code;

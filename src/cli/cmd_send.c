@@ -45,18 +45,6 @@ static int send_text(struct cli *cli, struct config *cfg, str address, str text)
 	return code;
 }
 
-static int read_text(struct cli *cli, const struct config *cfg, str *text)
-{
-	struct err e = { 0 };
-
-	*text = str_of(cli->argv[0]);
-	if (str_eq(*text, S("-")) && file_read_fd(text, cli->a, STDIN_FILENO,
-						  (size_t)cfg->limits.input_max_bytes, &e) < 0)
-		return cli_fail("standard input: %s", e.msg);
-	*text = str_trim(utf_repair(cli->a, *text));
-	return text->n ? EXIT_OK : cli_misuse(cli, "there is no text");
-}
-
 static int run(struct cli *cli)
 {
 	const char *chat_text = NULL, *thread_text = NULL;
@@ -80,7 +68,7 @@ static int run(struct cli *cli)
 	if (!cfg->telegram.token.n)
 		code = cli_fail("there is no bot token; set TELEGRAM_BOT_TOKEN, or "
 				"channels.telegram.token_file");
-	else if ((code = read_text(cli, cfg, &text)) == EXIT_OK)
+	else if ((code = cli_text(cli, cfg, &text)) == EXIT_OK)
 		code = send_text(cli, cfg, telegram_address(cli->a, chat, thread), text);
 	config_free(cfg);
 	return code;

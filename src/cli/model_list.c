@@ -16,11 +16,6 @@
 #define NAME_MAX_BYTES 200
 #define SAID_MAX 160
 
-static int by_bytes(const void *x, const void *y)
-{
-	return str_cmp(*(const str *)x, *(const str *)y);
-}
-
 /* One printable word: it will stand in a file, in requests and on terminals. */
 static bool plain_name(str s)
 {
@@ -53,7 +48,7 @@ static void take_names(struct model_list *out, const struct json *list, struct a
 			out->odd++;
 	}
 	if (out->n)
-		qsort(out->names, out->n, sizeof *out->names, by_bytes);
+		qsort(out->names, out->n, sizeof *out->names, str_by_bytes);
 	for (size_t i = 0; i < out->n; i++)
 		if (!kept || !str_eq(out->names[kept - 1], out->names[i]))
 			out->names[kept++] = out->names[i];

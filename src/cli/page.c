@@ -3,6 +3,7 @@
  */
 #include "cli/page.h"
 
+#include "text/entity.h"
 #include "text/text.h"
 
 #define CELL_MAX 160
@@ -61,28 +62,12 @@ static const char style[] =
 
 void page_text(struct buf *b, struct arena *a, str s)
 {
-	str seen = text_visible(a, s, true);
+	str rest = text_visible(a, s, true);
 
-	for (size_t i = 0; i < seen.n; i++) {
-		switch (seen.p[i]) {
-		case '&':
-			buf_add(b, S("&amp;"));
-			break;
-		case '<':
-			buf_add(b, S("&lt;"));
-			break;
-		case '>':
-			buf_add(b, S("&gt;"));
-			break;
-		case '"':
-			buf_add(b, S("&quot;"));
-			break;
-		case '\'':
-			buf_add(b, S("&#39;"));
-			break;
-		default:
-			buf_addc(b, seen.p[i]);
-		}
+	while (rest.n) {
+		bool quote = str_has(rest, S("'"));
+		text_escape(b, str_cut(&rest, '\''));
+		buf_add(b, quote ? S("&#39;") : S(""));
 	}
 }
 

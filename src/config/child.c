@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/buf.h"
 #include "config/options.h"
 
@@ -112,19 +113,13 @@ const char *const *config_child_env(struct arena *a, const struct config *c,
 	return v;
 }
 
-static bool in_name(char c, bool first)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       (!first && c >= '0' && c <= '9');
-}
-
 /* The name that a "$" before rest is followed by, and how many bytes that takes; 0: none. */
 static size_t variable(str rest, str *name)
 {
 	bool braces = str_starts(rest, S("{"));
 	size_t from = braces, to = from;
 
-	while (to < rest.n && in_name(rest.p[to], to == from))
+	while (to < rest.n && ascii_name(rest.p[to], to == from))
 		to++;
 	*name = str_sub(rest, from, to);
 	if (!name->n || (braces && (to == rest.n || rest.p[to] != '}')))

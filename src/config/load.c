@@ -61,6 +61,14 @@ void config_secret(struct loader *l, str value)
 		l->secrets[l->secrets_n++] = arena_dup(l->keep, value);
 }
 
+void config_refuse(struct loader *l, const struct input *in, const struct yaml *at,
+		   const char *what, const char *why)
+{
+	str name = what ? arena_fmt(l->a, "%.*s.%s", STRF(in->name), what) : in->name;
+
+	problem_add(l->p, in->node ? at : NULL, name, "%s", why);
+}
+
 bool config_wanted(struct loader *l, unsigned need)
 {
 	bool wanted = need == 0 || (need & l->opt->need);

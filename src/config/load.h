@@ -1,7 +1,7 @@
 /*
  * config/load: from an environment or a file to a struct config.
  *
- * The environment is read by main once, copied (config_env) and wiped; everything here
+ * The environment is read by main once, copied (env_copy) and wiped; everything here
  * takes that copy as an argument, so that loading is a function of its inputs and the files
  * it names.
  */

@@ -42,6 +42,11 @@ struct input {
 void config_warn(struct loader *l, const char *fmt, ...) PRINTF(2, 3);
 void config_secret(struct loader *l, str value);
 
+/* A problem of a value, or of its member what (NULL none): at a place of the file, when it
+ * stands in one. */
+void config_refuse(struct loader *l, const struct input *in, const struct yaml *at,
+		   const char *what, const char *why);
+
 /* Direct the problems of what follows: reported, or dropped when the command does not need
  * that part. */
 bool config_wanted(struct loader *l, unsigned need);

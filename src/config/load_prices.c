@@ -3,21 +3,13 @@
  */
 #include "config/load_internal.h"
 
-static void refuse(struct loader *l, const struct input *in, const struct yaml *at,
-		   const char *what, const char *why)
-{
-	str name = what ? arena_fmt(l->a, "%.*s.%s", STRF(in->name), what) : in->name;
-
-	problem_add(l->p, in->node ? at : NULL, name, "%s", why);
-}
-
 static void amount(struct loader *l, const struct input *in, const struct yaml *m, int64_t *out)
 {
 	bool single = m->kind == YAML_SCALAR && !m->null;
 
 	if (!single || !price_read(str_trim(m->text), out))
-		refuse(l, in, m, arena_cstr(l->a, m->key),
-		       "must be an amount per million tokens, such as 2.50");
+		config_refuse(l, in, m, arena_cstr(l->a, m->key),
+			      "must be an amount per million tokens, such as 2.50");
 }
 
 static void take(struct loader *l, const struct input *in, const struct yaml *map,
@@ -38,14 +30,15 @@ static void take(struct loader *l, const struct input *in, const struct yaml *ma
 		else if (str_eq(m->key, S("output")))
 			amount(l, in, m, &p->output);
 		else
-			refuse(l, in, m, arena_cstr(l->a, m->key), "unknown key");
+			config_refuse(l, in, m, arena_cstr(l->a, m->key), "unknown key");
 	}
 	if (!p->model.n)
-		refuse(l, in, map, "model", "must be a model's name or a pattern with *");
+		config_refuse(l, in, map, "model",
+			      "must be a model's name or a pattern with *");
 	if (!yaml_get(map, S("input")))
-		refuse(l, in, map, "input", "must be set");
+		config_refuse(l, in, map, "input", "must be set");
 	if (!yaml_get(map, S("output")))
-		refuse(l, in, map, "output", "must be set");
+		config_refuse(l, in, map, "output", "must be set");
 	if (p->cached < 0) /* nothing is known to be cheaper, or dearer */
 		p->cached = p->input;
 	if (p->written < 0)
@@ -63,7 +56,7 @@ void config_take_prices(struct loader *l, const struct option *o, const struct i
 		if (m->kind == YAML_MAP)
 			take(l, in, m, &out[n++]);
 		else
-			refuse(l, in, m, NULL, "must be a map of names and values");
+			config_refuse(l, in, m, NULL, "must be a map of names and values");
 	}
 	*list = (struct price_list){ out, n };
 }

@@ -15,14 +15,6 @@ struct members {
 	const char *names[10];
 };
 
-static void refuse(struct loader *l, const struct input *in, const struct yaml *at,
-		   const char *what, const char *why)
-{
-	str name = what ? arena_fmt(l->a, "%.*s.%s", STRF(in->name), what) : in->name;
-
-	problem_add(l->p, in->node ? at : NULL, name, "%s", why);
-}
-
 /* Every element must be a map of these members only. */
 static bool check_members(struct loader *l, const struct input *in, const struct yaml *map,
 			  const struct members *may)
@@ -30,7 +22,7 @@ static bool check_members(struct loader *l, const struct input *in, const struct
 	bool fine = true;
 
 	if (map->kind != YAML_MAP) {
-		refuse(l, in, map, NULL, "must be a map of names and values");
+		config_refuse(l, in, map, NULL, "must be a map of names and values");
 		return false;
 	}
 	for (const struct yaml *m = map->child; m; m = m->next) {
@@ -40,7 +32,7 @@ static bool check_members(struct loader *l, const struct input *in, const struct
 			i++;
 		if (may->names[i])
 			continue;
-		refuse(l, in, m, arena_cstr(l->a, m->key), "unknown key");
+		config_refuse(l, in, m, arena_cstr(l->a, m->key), "unknown key");
 		fine = false;
 	}
 	return fine;
@@ -81,17 +73,18 @@ static void rule_args(struct loader *l, const struct input *in, const struct yam
 	struct err e;
 
 	if (map->kind != YAML_MAP) {
-		refuse(l, in, map, "args", "must be a map of argument names and patterns");
+		config_refuse(l, in, map, "args",
+			      "must be a map of argument names and patterns");
 		return;
 	}
 	for (const struct yaml *m = map->child; m; m = m->next) {
 		str pattern = m->kind == YAML_SCALAR && !m->null ? m->text : S("");
 		if (!pattern.n)
-			refuse(l, in, m, "args",
-			       "must be a map of argument names and patterns");
+			config_refuse(l, in, m, "args",
+				      "must be a map of argument names and patterns");
 		else if (regex_check(pattern, verdict != VERDICT_ALLOW, &e) < 0)
-			refuse(l, in, m, "args",
-			       arena_fmt(l->a, "is no regular expression: %s", e.msg).p);
+			config_refuse(l, in, m, "args",
+				      arena_fmt(l->a, "is no regular expression: %s", e.msg).p);
 		v[out->args_n].name = arena_dup(l->keep, m->key);
 		v[out->args_n++].pattern = arena_dup(l->keep, pattern);
 	}
@@ -113,9 +106,10 @@ static void rules(struct loader *l, const struct option *o, const struct input *
 		if (!check_members(l, in, r, &may))
 			continue;
 		if (!tool.n)
-			refuse(l, in, r, "tool", "must be a tool's name or a pattern with *");
+			config_refuse(l, in, r, "tool",
+				      "must be a tool's name or a pattern with *");
 		if ((why = value_word(l->a, member(r, "action"), "allow ask deny", &word))) {
-			refuse(l, in, r, "action", why);
+			config_refuse(l, in, r, "action", why);
 			continue;
 		}
 		out[n].tool = arena_dup(l->keep, tool);
@@ -140,12 +134,13 @@ static void check_ids(struct loader *l, const struct input *in, const struct yam
 	if (list->null)
 		return;
 	if (list->kind != YAML_LIST) {
-		refuse(l, in, list, "allow_from", "must be a list of whole numbers");
+		config_refuse(l, in, list, "allow_from", "must be a list of whole numbers");
 		return;
 	}
 	for (const struct yaml *m = list->child; m; m = m->next)
 		if (m->kind != YAML_SCALAR || !str_i64(str_trim(m->text), &id))
-			refuse(l, in, m, "allow_from", "must be a list of whole numbers");
+			config_refuse(l, in, m, "allow_from",
+				      "must be a list of whole numbers");
 }
 
 /* An entry that passed the checks.  Who leaves require_mention out gets it. */
@@ -184,15 +179,15 @@ static void groups(struct loader *l, const struct input *in, const struct yaml *
 		str mention = member(g, "require_mention");
 
 		if (!str_eq(g->key, S("*")) && !str_i64(g->key, &id))
-			refuse(l, in, g, arena_cstr(l->a, g->key),
-			       "a group is named by its numeric id, or * for all");
+			config_refuse(l, in, g, arena_cstr(l->a, g->key),
+				      "a group is named by its numeric id, or * for all");
 		else if (!str_eq(g->key, S("*")) && id > 0)
-			refuse(l, in, g, arena_cstr(l->a, g->key),
-			       "looks like a user's id; ids of groups are negative");
+			config_refuse(l, in, g, arena_cstr(l->a, g->key),
+				      "looks like a user's id; ids of groups are negative");
 		if (!check_members(l, in, g, &may))
 			continue;
 		if (mention.n && value_bool(mention, &is))
-			refuse(l, in, g, "require_mention", "must be true or false");
+			config_refuse(l, in, g, "require_mention", "must be true or false");
 		if ((list = yaml_get(g, S("allow_from"))))
 			check_ids(l, in, list);
 		out[cfg->groups_n++] = group(l, g);
@@ -242,21 +237,21 @@ static void check_job(struct loader *l, const struct input *in, const struct yam
 
 	if (!member(job, "name").n ||
 	    memchr(member(job, "name").p, '\n', member(job, "name").n))
-		refuse(l, in, job, "name", "must be set, and one line");
+		config_refuse(l, in, job, "name", "must be set, and one line");
 	if (str_has(member(job, "name"), S(":run-")))
-		refuse(l, in, job, "name",
-		       "must not hold \":run-\": sessions of single runs are called so");
+		config_refuse(l, in, job, "name",
+			      "must not hold \":run-\": sessions of single runs are called so");
 	if (!member(job, "prompt").n)
-		refuse(l, in, job, "prompt", "must be set");
+		config_refuse(l, in, job, "prompt", "must be set");
 	if ((why = check_schedule(l, member(job, "schedule"))))
-		refuse(l, in, job, "schedule", why);
+		config_refuse(l, in, job, "schedule", why);
 	if ((why = value_word(l->a, member(job, "session"), "persistent ephemeral", &word)))
-		refuse(l, in, job, "session", why);
+		config_refuse(l, in, job, "session", why);
 	if ((why = value_ms(l->a, member(job, "timeout"), 1, 24 * 3600 * 1000, &ms)))
-		refuse(l, in, job, "timeout", why);
+		config_refuse(l, in, job, "timeout", why);
 	for (size_t i = 0; i < COUNT(bools); i++)
 		if (member(job, bools[i]).n && (why = value_bool(member(job, bools[i]), &is)))
-			refuse(l, in, job, bools[i], why);
+			config_refuse(l, in, job, bools[i], why);
 	if (to && !to->null)
 		(void)check_members(l, in, to, &to_may);
 }
@@ -302,7 +297,7 @@ static void jobs(struct loader *l, const struct option *o, const struct input *i
 		for (const struct yaml *k = root->child; k != job; k = k->next)
 			if (member(job, "name").n &&
 			    str_eq(member(k, "name"), member(job, "name")))
-				refuse(l, in, job, "name", "another job has this name");
+				config_refuse(l, in, job, "name", "another job has this name");
 	}
 	*list = (struct cron_job_list){ .v = out, .n = n };
 }
@@ -329,15 +324,16 @@ static void check_delivery(struct loader *l, const struct input *in, const struc
 	if (!to || to->null || !flag(job, "enabled", true))
 		return;
 	if (!member(to, "channel").n || !member(to, "chat_id").n)
-		refuse(l, in, to, "deliver_to", "needs channel and chat_id");
+		config_refuse(l, in, to, "deliver_to", "needs channel and chat_id");
 	else if (!str_eq(member(to, "channel"), S("telegram")))
-		refuse(l, in, to, "deliver_to", "the channel must be telegram");
+		config_refuse(l, in, to, "deliver_to", "the channel must be telegram");
 	else if (!l->c->telegram.enabled)
-		refuse(l, in, to, "deliver_to", "Telegram is not enabled");
+		config_refuse(l, in, to, "deliver_to", "Telegram is not enabled");
 	else if (!reachable(l, member(to, "chat_id")))
-		refuse(l, in, to, "deliver_to",
-		       "the chat is neither in channels.telegram.allow_from nor a key of "
-		       "channels.telegram.groups");
+		config_refuse(
+			l, in, to, "deliver_to",
+			"the chat is neither in channels.telegram.allow_from nor a key of "
+			"channels.telegram.groups");
 }
 
 void config_check_jobs(struct loader *l)

@@ -292,11 +292,6 @@ int dir_make(const char *path, unsigned mode, struct err *e)
 	return OK;
 }
 
-static int by_bytes(const void *x, const void *y)
-{
-	return str_cmp(*(const str *)x, *(const str *)y);
-}
-
 static void dir_drop(DIR **d)
 {
 	if (*d)
@@ -336,7 +331,7 @@ int dir_list(str **out, size_t *n, struct arena *a, const char *path, size_t max
 	if (errno != 0)
 		return err_sys(e, "%s", path);
 	if (count > 1)
-		qsort(names, count, sizeof *names, by_bytes);
+		qsort(names, count, sizeof *names, str_by_bytes);
 	*out = names;
 	*n = count;
 	return OK;

@@ -23,7 +23,7 @@ int wait_fds(struct pollfd *fds, size_t n, int64_t until_ms, const struct cancel
 /* Sleep for ms; OK after the full time, else as above. */
 int wait_ms(int64_t ms, const struct cancel *c, struct err *e) MUSTUSE;
 
-/* A doorbell: rings from any thread, heard by whoever waits for bell_fd() to be readable
+/* A doorbell: rings from any thread, heard by whoever waits for its fd to be readable
  * and then calls bell_hear(), which clears it.  Rings are not counted.  Of several who wait
  * all wake; the one for whom bell_hear() is true is to look. */
 struct bell {

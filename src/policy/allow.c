@@ -4,6 +4,7 @@
  */
 #include "policy/internal.h"
 
+#include "base/ascii.h"
 #include "base/buf.h"
 #include "base/path.h"
 
@@ -11,20 +12,14 @@
 
 /* --- patterns ------------------------------------------------------------------------- */
 
-static bool word_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
-}
-
 /* Does the pattern have the name, as a word? */
 static bool names(const struct pattern *r, str name)
 {
 	for (size_t i = 0; name.n && i + name.n <= r->text.n; i++) {
 		if (!str_eq(str_sub(r->text, i, i + name.n), name))
 			continue;
-		if ((i == 0 || !word_char(r->text.p[i - 1])) &&
-		    (i + name.n == r->text.n || !word_char(r->text.p[i + name.n])))
+		if ((i == 0 || !ascii_word(r->text.p[i - 1])) &&
+		    (i + name.n == r->text.n || !ascii_word(r->text.p[i + name.n])))
 			return true;
 	}
 	return false;

@@ -25,7 +25,7 @@ static size_t assignment(struct lexer *s, str text)
 {
 	size_t i = 0;
 
-	while (i < text.n && lex_name_char(text.p[i], i == 0))
+	while (i < text.n && ascii_name(text.p[i], i == 0))
 		i++;
 	if (i && i < text.n && text.p[i] == '[') {
 		while (i < text.n && text.p[i] != ']')
@@ -571,7 +571,7 @@ void shell_read(struct shell_line *out, struct arena *a, str text)
 
 static bool plain(char c)
 {
-	return lex_name_char(c, false) || (unsigned char)c >= 0x80 ||
+	return ascii_name(c, false) || (unsigned char)c >= 0x80 ||
 	       (c && strchr("-./:=@%+,~^*?[]{}!#$", c));
 }
 

@@ -4,6 +4,7 @@
 #ifndef POLICY_SHELL_INTERNAL_H
 #define POLICY_SHELL_INTERNAL_H
 
+#include "base/ascii.h"
 #include "base/buf.h"
 #include "policy/shell.h"
 
@@ -63,7 +64,6 @@ static inline char lex_peek(const struct lexer *s, size_t i)
 }
 
 bool lex_trouble(struct lexer *s, const char *why); /* false */
-bool lex_name_char(char c, bool first);
 size_t lex_ifs(const struct lexer *s,
 	       size_t i); /* how long a $IFS i ahead is: it ends a word */
 void lex_blanks(struct lexer *s); /* blanks, also $IFS, and continued lines */

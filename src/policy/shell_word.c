@@ -74,12 +74,6 @@ bool lex_trouble(struct lexer *s, const char *why)
 	return false;
 }
 
-bool lex_name_char(char c, bool first)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       (!first && c >= '0' && c <= '9');
-}
-
 bool lex_meta(char c)
 {
 	switch (c) {
@@ -106,7 +100,7 @@ size_t lex_ifs(const struct lexer *s, size_t i)
 		return 0;
 	str rest = str_sub(s->in, s->at + i, s->in.n);
 
-	if (str_starts(rest, S("$IFS")) && !lex_name_char(lex_peek(s, i + 4), false))
+	if (str_starts(rest, S("$IFS")) && !ascii_name(lex_peek(s, i + 4), false))
 		return 4;
 	if (str_starts(rest, S("${IFS}")))
 		return 6;
@@ -251,7 +245,7 @@ bool lex_arithmetic(struct lexer *s)
 			return !lex_trouble(s, "quotes are in arithmetic");
 		open += (c == '(') - (c == ')');
 		/* A name's value is computed again, and may hold a substitution. */
-		if (lex_name_char(c, true))
+		if (ascii_name(c, true))
 			s->out->substitution = true;
 		pass(s);
 	}
@@ -287,7 +281,7 @@ static void parameter(struct lexer *s)
 		open += (c == '{') - (c == '}');
 		if ((c == '@' && s->at > from && lex_peek(s, 1) != ']') ||
 		    (before == '[' && c != '@' && c != '*' && !(c >= '0' && c <= '9')) ||
-		    (before == ':' && lex_name_char(c, true)))
+		    (before == ':' && ascii_name(c, true)))
 			s->out->substitution = true;
 		pass(s);
 	}
@@ -342,8 +336,8 @@ static void dollar(struct lexer *s)
 		s->at += 2;
 		buf_add(&s->ops, S("$("));
 		nested(s);
-	} else if (lex_name_char(c, true)) {
-		for (s->at++; lex_name_char(lex_peek(s, 0), false); s->at++)
+	} else if (ascii_name(c, true)) {
+		for (s->at++; ascii_name(lex_peek(s, 0), false); s->at++)
 			;
 	} else if (c && strchr("@*#?$!-0123456789", c)) {
 		s->at += 2;

@@ -150,17 +150,14 @@ int store_address_move(struct tx *tx, str channel, str from, str to, struct err 
 int store_address_origin(struct store *s, str channel, str address, struct arena *a,
 			 str *origin, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s,
+			"SELECT old FROM address_moves WHERE channel = ?1 AND new = ?2 "
+			"ORDER BY moved_at_ms DESC LIMIT 1",
+			DB_ARGS(db_text(channel), db_text(address)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT old FROM address_moves WHERE channel = ?1 AND new = ?2 "
-			      "ORDER BY moved_at_ms DESC LIMIT 1",
-			      DB_ARGS(db_text(channel), db_text(address)), e);
-	if (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*origin = rows_text(&r, 0, a);
+	if (rc > 0) {
+		*origin = rows_text(&l.r, 0, a);
 		return OK;
 	}
 	return rc < 0 ? rc : err_set(e, E_NOENT, "no address became this one");

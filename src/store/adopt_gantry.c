@@ -2,7 +2,7 @@
  * What ai-gantry keeps of conversations and memory: session, session_message and memory.  Its sessions are named CHANNEL:CHAT:USER[:THREAD]; ours are chats, so that what several
  * people said in one group is one conversation, in the order of the rows.
  */
-#include "store/adopt_rows.h"
+#include "store/adopt_past.h"
 
 #include "base/date.h"
 #include "base/map.h"
@@ -130,28 +130,20 @@ static int read_chats(struct adopt *ad, struct chat **out, size_t *n, struct err
 	return OK;
 }
 
-/* The messages of all sessions that are one chat now. */
-static int copy_messages(struct past *p, const struct foreign_query *q, str ids, struct err *e)
+static int take_message(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
-	int rc = foreign_open(&f, p->ad, q, DB_ARGS(db_text(ids)), e);
+	const struct foreign_cell *v = f->v;
+	const struct past_message m = {
+		.role = v[1].s,
+		.text = v[2].s,
+		.kind = str_starts(v[2].s, S("[cron]"))    ? "cron"
+			: str_starts(v[2].s, S("[watch]")) ? "watch"
+							   : "",
+		.at_ms = v[3].i,
+	};
 
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		const struct past_message m = {
-			.role = f.v[1].s,
-			.text = f.v[2].s,
-			.kind = str_starts(f.v[2].s, S("[cron]"))    ? "cron"
-				: str_starts(f.v[2].s, S("[watch]")) ? "watch"
-								     : "",
-			.at_ms = f.v[3].i,
-		};
-		rc = past_add(p, &m, &f, e);
-	}
-	return rc;
+	(void)a;
+	return past_add(to, &m, f, e);
 }
 
 static int copy_chat(struct adopt *ad, const struct chat *c, size_t n,
@@ -182,7 +174,8 @@ static int copy_chat(struct adopt *ad, const struct chat *c, size_t n,
 				 "SELECT count(*) FROM session_message WHERE session_id IN "
 				 "(SELECT value FROM json_each(?1))",
 				 buf_str(&ids), e);
-	else if (rc == OK && (rc = copy_messages(&p, q, buf_str(&ids), e)) == OK)
+	else if (rc == OK && (rc = foreign_each(ad, q, DB_ARGS(db_text(buf_str(&ids))),
+						take_message, &p, e)) == OK)
 		rc = past_end(&p, e);
 	return rc;
 }
@@ -386,29 +379,27 @@ static int link_memories(struct adopt *ad, const struct ids *ids, struct err *e)
 	return rc;
 }
 
+static int take_memory(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
+{
+	const char *fault = memory_fault(f->v);
+
+	(void)a;
+	if (!fault && id_now(to, f->v[M_ID].i))
+		fault = "its id was there before";
+	if (!fault)
+		return copy_memory(f, to, e);
+	foreign_skip(f, "%s", fault);
+	return OK;
+}
+
 static int copy_memories(struct adopt *ad, struct err *e)
 {
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
 	struct ids ids = { .a = ad->a };
 	struct foreign_query q;
 	int rc = foreign_prepare(&q, ad, &memory_table, "ORDER BY id", e);
 
 	if (rc == OK)
-		rc = foreign_open(&f, ad, &q, DB_NO_ARGS, e);
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		const char *fault = memory_fault(f.v);
-		rc = OK;
-		if (!fault && id_now(&ids, f.v[M_ID].i))
-			fault = "its id was there before";
-		if (fault)
-			foreign_skip(&f, "%s", fault);
-		else
-			rc = copy_memory(&f, &ids, e);
-	}
+		rc = foreign_each(ad, &q, DB_NO_ARGS, take_memory, &ids, e);
 	return rc < 0 || !q.sql ? rc : link_memories(ad, &ids, e);
 }
 

@@ -113,30 +113,19 @@ static int put_job(struct adopt *ad, const struct foreign_cell *v, str expr, str
 		      NULL, e);
 }
 
-static int copy_jobs(struct adopt *ad, struct err *e)
+static int take_job(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
-	struct foreign_query q;
-	int rc = foreign_prepare(&q, ad, &job_table, "ORDER BY id", e);
+	str expr = job_expr(a, f->v);
 
-	if (rc == OK)
-		rc = foreign_open(&f, ad, &q, DB_NO_ARGS, e);
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		str expr = job_expr(&a, f.v);
-		rc = OK;
-		if (!expr.n)
-			foreign_skip(&f, "\"%.*s %.*s\" is no schedule here",
-				     STRF(f.v[J_KIND].s), STRF(f.v[J_EXPR].s));
-		else if (!str_trim(f.v[J_PROMPT].s).n)
-			foreign_skip(&f, "it has no prompt");
-		else
-			rc = put_job(ad, f.v, expr, &a, e);
-	}
-	return rc;
+	(void)to;
+	if (expr.n && str_trim(f->v[J_PROMPT].s).n)
+		return put_job(f->ad, f->v, expr, a, e);
+	if (expr.n)
+		foreign_skip(f, "it has no prompt");
+	else
+		foreign_skip(f, "\"%.*s %.*s\" is no schedule here", STRF(f->v[J_KIND].s),
+			     STRF(f->v[J_EXPR].s));
+	return OK;
 }
 
 /* --- watches --------------------------------------------------------------------------------- */
@@ -226,36 +215,25 @@ static int put_watch(struct adopt *ad, const struct foreign_cell *v, str seen, s
 		      e);
 }
 
-static int copy_watches(struct adopt *ad, struct err *e)
+static int take_watch(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
-	struct foreign_query q;
-	int rc = foreign_prepare(&q, ad, &watch_table, "ORDER BY id", e);
+	struct json *seen, *args;
 
-	if (rc == OK)
-		rc = foreign_open(&f, ad, &q, DB_NO_ARGS, e);
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		struct json *seen, *args;
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		rc = OK;
-		if (json_read(&args, &a, f.v[W_ARGS].s, NULL) < 0 ||
-		    !json_is(args, JSON_OBJECT))
-			foreign_skip(&f, "args is no JSON object");
-		else if (json_read(&seen, &a, f.v[W_SEEN].s, NULL) < 0 ||
-			 !json_is(seen, JSON_ARRAY))
-			foreign_skip(&f, "seen_ids is no JSON list");
-		else
-			rc = put_watch(ad, f.v, seen_lines(&a, seen), &a, e);
-	}
-	return rc;
+	(void)to;
+	if (json_read(&args, a, f->v[W_ARGS].s, NULL) < 0 || !json_is(args, JSON_OBJECT))
+		foreign_skip(f, "args is no JSON object");
+	else if (json_read(&seen, a, f->v[W_SEEN].s, NULL) < 0 || !json_is(seen, JSON_ARRAY))
+		foreign_skip(f, "seen_ids is no JSON list");
+	else
+		return put_watch(f->ad, f->v, seen_lines(a, seen), a, e);
+	return OK;
 }
 
 int adopt_jobs(struct adopt *ad, struct err *e)
 {
-	int rc = copy_jobs(ad, e);
+	int rc = foreign_table_each(ad, &job_table, "ORDER BY id", take_job, NULL, e);
 
-	return rc < 0 ? rc : copy_watches(ad, e);
+	return rc < 0 ? rc
+		      : foreign_table_each(ad, &watch_table, "ORDER BY id", take_watch, NULL,
+					   e);
 }

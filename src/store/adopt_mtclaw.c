@@ -2,7 +2,7 @@
  * What MTClaw keeps: sessions and messages, approvals, exec_audit and cron_runs.  Its sessions are
  * ours but for their address, its schedules stand in the configuration: of them there are runs.
  */
-#include "store/adopt_rows.h"
+#include "store/adopt_past.h"
 
 #include "base/map.h"
 #include "text/json.h"
@@ -50,6 +50,7 @@ int adopt_mtclaw_schema(str *schema, struct db *db, struct err *e)
 struct sessions {
 	struct map map;
 	struct arena *a;
+	struct foreign_query messages; /* of one of them */
 };
 
 struct now {
@@ -117,8 +118,9 @@ static const struct foreign_table message_table = {
 };
 
 /* One message; calls that cannot be read make no message of it. */
-static int copy_message(struct past *p, struct foreign_rows *f, struct arena *a, struct err *e)
+static int take_message(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
+	struct past *p = to;
 	struct json *calls = NULL;
 	str text = str_trim(f->v[X_CALLS].s);
 	struct past_message m = {
@@ -139,24 +141,9 @@ static int copy_message(struct past *p, struct foreign_rows *f, struct arena *a,
 	return past_add(p, &m, f, e);
 }
 
-static int copy_messages(struct past *p, const struct foreign_query *q, str id, struct err *e)
+static int take_session(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
-	int rc = foreign_open(&f, p->ad, q, DB_ARGS(db_text(id)), e);
-
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		rc = copy_message(p, &f, &a, e);
-	}
-	return rc;
-}
-
-static int copy_session(struct foreign_rows *f, struct sessions *map,
-			const struct foreign_query *q, struct arena *a, struct err *e)
-{
+	struct sessions *map = to;
 	const struct foreign_cell *v = f->v;
 	bool thread = v[S_THREAD].s.n && !str_eq(v[S_THREAD].s, S("0")), known;
 	struct past p = { 0 };
@@ -183,7 +170,8 @@ static int copy_session(struct foreign_rows *f, struct sessions *map,
 	if (rc == OK && known)
 		rc = adopt_known(f->ad, "SELECT count(*) FROM messages WHERE session_id = ?1",
 				 s.id, e);
-	else if (rc == OK && (rc = copy_messages(&p, q, s.id, e)) == OK)
+	else if (rc == OK && (rc = foreign_each(f->ad, &map->messages, DB_ARGS(db_text(s.id)),
+						take_message, &p, e)) == OK)
 		rc = past_end(&p, e);
 	if (rc == OK)
 		remember(map, s.id, &p);
@@ -192,22 +180,12 @@ static int copy_session(struct foreign_rows *f, struct sessions *map,
 
 static int copy_sessions(struct adopt *ad, struct sessions *map, struct err *e)
 {
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
-	struct foreign_query q, messages;
-	int rc = foreign_prepare(&q, ad, &session_table, "ORDER BY updated_at DESC, rowid", e);
+	int rc = foreign_prepare(&map->messages, ad, &message_table,
+				 "WHERE session_id = ?1 ORDER BY seq, rowid", e);
 
 	if (rc == OK)
-		rc = foreign_prepare(&messages, ad, &message_table,
-				     "WHERE session_id = ?1 ORDER BY seq, rowid", e);
-	if (rc == OK)
-		rc = foreign_open(&f, ad, &q, DB_NO_ARGS, e);
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		rc = copy_session(&f, map, &messages, &a, e);
-	}
+		rc = foreign_table_each(ad, &session_table, "ORDER BY updated_at DESC, rowid",
+					take_session, map, e);
 	return rc < 0 ? rc : adopt_lost(ad, "SELECT count(*) FROM messages", e);
 }
 
@@ -255,12 +233,13 @@ static str question_state(str theirs)
 	return str_eq(theirs, S("denied")) ? S("denied") : S("expired");
 }
 
-static int copy_question(struct foreign_rows *f, const struct sessions *map, struct err *e)
+static int take_question(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
 	const struct foreign_cell *v = f->v;
-	str session = session_now(map, v[Q_SESSION].s);
+	str session = session_now(to, v[Q_SESSION].s);
 	int64_t changed = 0;
 
+	(void)a;
 	if (!session.n) {
 		foreign_skip(f, "it is of no session");
 		return OK;
@@ -322,12 +301,11 @@ static str audit_id(struct arena *a, const struct foreign_cell *v)
 			 (unsigned long long)(hash & 0xffffffffff));
 }
 
-static int copy_audit(struct foreign_rows *f, const struct sessions *map, struct err *e)
+static int take_audit(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
-	SCOPED(arena_free) struct arena a = { 0 };
 	const struct foreign_cell *v = f->v;
-	struct buf args = buf_in(&a, 8u << 20);
-	str session = session_now(map, v[A_SESSION].s);
+	struct buf args = buf_in(a, 8u << 20);
+	str session = session_now(to, v[A_SESSION].s);
 	const char *decider = "unknown", *state = v[A_EXIT].i ? "failed" : "done";
 	int64_t changed = 0;
 
@@ -350,7 +328,7 @@ static int copy_audit(struct foreign_rows *f, const struct sessions *map, struct
 		"'' "
 		"AND round = 0), 0, '', 'exec', 'exec', ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
 		"?11, ?11)",
-		DB_ARGS(db_text(audit_id(&a, v)), db_text(session.n ? session : v[A_SESSION].s),
+		DB_ARGS(db_text(audit_id(a, v)), db_text(session.n ? session : v[A_SESSION].s),
 			db_text(buf_str(&args)), db_text(str_of(state)),
 			db_text(v[A_DECISION].s), db_text(v[A_RULE].s),
 			db_text(str_of(decider)), db_i64(v[A_CUT].i != 0),
@@ -379,10 +357,9 @@ static const struct foreign_table run_table = {
 };
 
 /* The job these are runs of: switched off, until the configuration names it. */
-static int job_named(struct adopt *ad, str name, int64_t *id, struct err *e)
+static int job_named(struct adopt *ad, str name, struct arena *a, int64_t *id, struct err *e)
 {
 	static const char find[] = "SELECT id FROM jobs WHERE source = 'config' AND name = ?1";
-	SCOPED(arena_free) struct arena a = { 0 };
 	int rc = db_number(ad->to, find, DB_ARGS(db_text(name)), id, e);
 
 	if (rc != E_NOENT)
@@ -391,7 +368,7 @@ static int job_named(struct adopt *ad, str name, int64_t *id, struct err *e)
 		    "INSERT INTO jobs (source, name, channel, address, sender, prompt, kind, "
 		    "expr, zone, enabled, created_at_ms, updated_at_ms) VALUES ('config', ?1, "
 		    "'cron', ?2, 'cron', '', 'cron', '0 0 1 1 *', 'UTC', 0, ?3, ?3)",
-		    DB_ARGS(db_text(name), db_text(arena_fmt(&a, "job:%.*s", STRF(name))),
+		    DB_ARGS(db_text(name), db_text(arena_fmt(a, "job:%.*s", STRF(name))),
 			    db_i64(ad->now_ms)),
 		    NULL, e);
 	ad->report->n[ADOPT_JOBS].taken += rc == OK;
@@ -399,12 +376,12 @@ static int job_named(struct adopt *ad, str name, int64_t *id, struct err *e)
 	return rc;
 }
 
-static int copy_run(struct foreign_rows *f, const struct sessions *map, struct err *e)
+static int take_run(struct foreign_rows *f, void *to, struct arena *a, struct err *e)
 {
 	static const char *const states[] = { "ok", "error", "skipped", "interrupted",
 					      "started" };
 	const struct foreign_cell *v = f->v;
-	str state = v[R_STATUS].s, session = session_now(map, v[R_SESSION].s);
+	str state = v[R_STATUS].s, session = session_now(to, v[R_SESSION].s);
 	int64_t job = 0, there = 0;
 	size_t i = 0;
 
@@ -417,7 +394,7 @@ static int copy_run(struct foreign_rows *f, const struct sessions *map, struct e
 	}
 	if (str_eq(state, S("started")))
 		state = S("interrupted");
-	int rc = job_named(f->ad, v[R_JOB].s, &job, e);
+	int rc = job_named(f->ad, v[R_JOB].s, a, &job, e);
 	if (rc == OK)
 		rc = db_number(
 			f->ad->to,
@@ -440,35 +417,17 @@ static int copy_run(struct foreign_rows *f, const struct sessions *map, struct e
 		      NULL, e);
 }
 
-/* Each sound row of a table. */
-static int each(struct adopt *ad, const struct foreign_table *t, const struct sessions *map,
-		int (*copy)(struct foreign_rows *f, const struct sessions *map, struct err *e),
-		struct err *e)
-{
-	SCOPED(foreign_end) struct foreign_rows f = { 0 };
-	struct foreign_query q;
-	int rc = foreign_prepare(&q, ad, t, "ORDER BY rowid", e);
-
-	if (rc == OK)
-		rc = foreign_open(&f, ad, &q, DB_NO_ARGS, e);
-	while (rc == OK) {
-		SCOPED(arena_free) struct arena a = { 0 };
-		rc = foreign_next(&f, &a, e);
-		if (rc <= 0)
-			break;
-		rc = copy(&f, map, e);
-	}
-	return rc;
-}
-
 int adopt_mtclaw(struct adopt *ad, struct err *e)
 {
 	struct sessions map = { .a = ad->a };
 	int rc = copy_sessions(ad, &map, e);
 
 	if (rc == OK)
-		rc = each(ad, &approval_table, &map, copy_question, e);
+		rc = foreign_table_each(ad, &approval_table, "ORDER BY rowid", take_question,
+					&map, e);
 	if (rc == OK)
-		rc = each(ad, &audit_table, &map, copy_audit, e);
-	return rc < 0 ? rc : each(ad, &run_table, &map, copy_run, e);
+		rc = foreign_table_each(ad, &audit_table, "ORDER BY rowid", take_audit, &map,
+					e);
+	return rc < 0 ? rc
+		      : foreign_table_each(ad, &run_table, "ORDER BY rowid", take_run, &map, e);
 }

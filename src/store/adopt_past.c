@@ -3,7 +3,7 @@
  * answers and results, or repeat them: here it becomes what a provider will take.  A turn begins
  * with what a user said; every call has one result; a message nobody answered says so.
  */
-#include "store/adopt_rows.h"
+#include "store/adopt_past.h"
 
 #include "base/map.h"
 #include "base/utf.h"

@@ -211,3 +211,28 @@ int foreign_next(struct foreign_rows *f, struct arena *a, struct err *e)
 	}
 	return rc;
 }
+
+int foreign_each(struct adopt *ad, const struct foreign_query *q, const struct db_arg *args,
+		 size_t n, foreign_take *take, void *to, struct err *e)
+{
+	SCOPED(foreign_end) struct foreign_rows f = { 0 };
+	int rc = foreign_open(&f, ad, q, args, n, e);
+
+	while (rc == OK) {
+		SCOPED(arena_free) struct arena a = { 0 };
+		rc = foreign_next(&f, &a, e);
+		if (rc <= 0)
+			break;
+		rc = take(&f, to, &a, e);
+	}
+	return rc;
+}
+
+int foreign_table_each(struct adopt *ad, const struct foreign_table *t, const char *tail,
+		       foreign_take *take, void *to, struct err *e)
+{
+	struct foreign_query q;
+	int rc = foreign_prepare(&q, ad, t, tail, e);
+
+	return rc < 0 ? rc : foreign_each(ad, &q, DB_NO_ARGS, take, to, e);
+}

@@ -82,6 +82,15 @@ int foreign_open(struct foreign_rows *f, struct adopt *ad, const struct foreign_
 int foreign_next(struct foreign_rows *f, struct arena *a, struct err *e) MUSTUSE;
 void foreign_end(struct foreign_rows *f); /* for SCOPED */
 
+/* Each sound row of a query in turn, until one fails; its cells are in an arena of its own. */
+typedef int foreign_take(struct foreign_rows *f, void *to, struct arena *a, struct err *e);
+int foreign_each(struct adopt *ad, const struct foreign_query *q, const struct db_arg *args,
+		 size_t n, foreign_take *take, void *to, struct err *e) MUSTUSE;
+
+/* The same of a whole table; one that is not there has no rows. */
+int foreign_table_each(struct adopt *ad, const struct foreign_table *t, const char *tail,
+		       foreign_take *take, void *to, struct err *e) MUSTUSE;
+
 /* This row is skipped, for this reason. */
 void foreign_skip(struct foreign_rows *f, const char *fmt, ...) PRINTF(2, 3);
 
@@ -97,38 +106,6 @@ int adopt_lost(struct adopt *ad, const char *count, struct err *e) MUSTUSE;
 /* Is there a table (no view) with these columns, names parted by blanks? */
 int foreign_has(bool *out, struct db *db, const char *table, const char *cols,
 		struct err *e) MUSTUSE;
-
-/* --- adopt_past.c: a conversation, written as turns a provider will take ----------------- */
-
-struct past_call;
-
-struct past {
-	struct adopt *ad;
-	struct arena calls_arena; /* of the calls of the open round */
-	struct past_call *calls;
-	size_t calls_n;
-	str channel, address;
-	char id[ID_LEN + 1], turn[ID_LEN + 1]; /* turn "": none is open */
-	int64_t next_seq, calls_seq, round, users, rows, first_seq, at_ms;
-	bool answered, asked;
-};
-
-struct past_message {
-	str role, text;
-	const struct json *calls; /* [{id, name, args}], NULL none */
-	str call_id, tool_name; /* of a result */
-	const char *kind; /* "cron", "watch": who began; "" a person */
-	int64_t at_ms;
-};
-
-/* The conversation's row.  *known: that chat has one already, which stays as it is; p->id is it. */
-int past_begin(struct past *p, struct adopt *ad, const struct session *s, bool *known,
-	       struct err *e) MUSTUSE;
-
-/* f: the row it comes from, for notes. */
-int past_add(struct past *p, const struct past_message *m, struct foreign_rows *f,
-	     struct err *e) MUSTUSE;
-int past_end(struct past *p, struct err *e) MUSTUSE;
 
 /* --- adopt_jobs.c ------------------------------------------------------------------------- */
 

@@ -77,16 +77,13 @@ int store_grant_list(struct store *s, struct arena *a, struct grant **out, size_
 int store_grant_find(struct store *s, str tool, str hash, int64_t since_ms,
 		     enum grant_found *found, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
+	int rc = glance_number(s,
 			       "SELECT coalesce(max(1 + (hash = ?2)), 0) FROM approval_grants "
 			       "WHERE tool = ?1 AND substr(hash, 1, 64) = substr(?2, 1, 64) "
 			       "AND created_at_ms >= ?3",
 			       DB_ARGS(db_text(tool), db_text(hash), db_i64(since_ms)), &n, e);
+
 	*found = rc < 0 || n == 0 ? GRANT_NONE : n == 1 ? GRANT_CHANGED : GRANT_YES;
 	return rc;
 }

@@ -9,13 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define STEPS 10000 /* virtual machine steps between two looks at the token */
-
-static int look(void *arg)
-{
-	return cancel_check(arg, NULL) < 0;
-}
-
 int backup_part(struct db *db, const char *part, const struct cancel *c, struct err *e)
 {
 	/* What an interrupted copy left. */
@@ -25,9 +18,9 @@ int backup_part(struct db *db, const char *part, const struct cancel *c, struct 
 
 	if (rc < 0)
 		return rc;
-	sqlite3_progress_handler(db->h, STEPS, look, (void *)c);
+	db_heed(db, c);
 	rc = db_run(db, "VACUUM INTO ?1", DB_ARGS(db_text(str_of(part))), NULL, e);
-	sqlite3_progress_handler(db->h, 0, NULL, NULL);
+	db_heed(db, NULL);
 	/* A small one is over before the handler is asked. */
 	rc = rc < 0 ? rc : cancel_check(c, e);
 	if (rc < 0)

@@ -328,6 +328,7 @@ int calls_close(struct tx *tx, str turn_id, const struct turn_row *t, struct err
 	return rc;
 }
 
+/* alike: the walk is, what becomes of a call is not */
 int calls_interrupted(struct tx *tx, str turn_id, const struct turn_row *t, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };

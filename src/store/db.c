@@ -21,6 +21,7 @@
 #define ROW_MAX (64 << 20)
 #define BUSY_MS 10000
 #define RETRY_MS 5
+#define STEPS 10000 /* virtual machine steps between two looks at a token */
 
 static bool no_room(sqlite3 *h, int rc)
 {
@@ -86,6 +87,16 @@ int db_error(struct db *db, int rc, const char *what, struct err *e)
 	if (code == E_FULL)
 		why = "no room on the disk";
 	return err_set(e, code, "%s: %s", what, why);
+}
+
+static int stepped(void *token)
+{
+	return cancel_check(token, NULL) < 0;
+}
+
+void db_heed(struct db *db, const struct cancel *c)
+{
+	sqlite3_progress_handler(db->h, c ? STEPS : 0, c ? stepped : NULL, (void *)c);
 }
 
 int db_script(struct db *db, const char *sql, struct err *e)

@@ -20,6 +20,8 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+struct cancel;
+
 #define DB_STATEMENTS 256 /* a power of two, more than the literals there are */
 
 struct db_statement {
@@ -113,6 +115,9 @@ int db_run(struct db *db, const char *sql, const struct db_arg *args, size_t n,
 /* The one number a statement gives; E_NOENT when it gives no row. */
 int db_number(struct db *db, const char *sql, const struct db_arg *args, size_t n, int64_t *out,
 	      struct err *e) MUSTUSE;
+
+/* From now on a statement that takes long ends when c says so; NULL: none does any more. */
+void db_heed(struct db *db, const struct cancel *c);
 
 /* Statements that are not worth keeping: DDL, pragmas. */
 int db_script(struct db *db, const char *sql, struct err *e) MUSTUSE;

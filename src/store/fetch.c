@@ -9,18 +9,15 @@
 int store_fetch_next(struct store *s, str channel, int64_t rest, int64_t of, struct arena *a,
 		     struct inbox_fetch *out, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s,
+			"SELECT id, fetch FROM inbox INDEXED BY inbox_fetch "
+			"WHERE state = 'ready' AND fetch <> '' AND channel = ?1 "
+			"AND id % ?2 = ?3 ORDER BY id LIMIT 1",
+			DB_ARGS(db_text(channel), db_i64(of), db_i64(rest)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT id, fetch FROM inbox INDEXED BY inbox_fetch "
-			      "WHERE state = 'ready' AND fetch <> '' AND channel = ?1 "
-			      "AND id % ?2 = ?3 ORDER BY id LIMIT 1",
-			      DB_ARGS(db_text(channel), db_i64(of), db_i64(rest)), e);
-	if (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*out = (struct inbox_fetch){ rows_i64(&r, 0), rows_text(&r, 1, a) };
+	if (rc > 0) {
+		*out = (struct inbox_fetch){ rows_i64(&l.r, 0), rows_text(&l.r, 1, a) };
 		return OK;
 	}
 	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing to fetch");

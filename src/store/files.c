@@ -61,16 +61,13 @@ int store_turn_no_images(struct tx *tx, str turn_id, struct err *e)
 
 static int still_named(struct store *s, str file, bool *named, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
+	int rc = glance_number(s,
 			       "SELECT EXISTS (SELECT 1 FROM attachments f JOIN inbox i "
 			       "ON i.id = f.inbox_id WHERE f.file = ?1 "
 			       "AND i.state IN ('ready', 'claimed'))",
 			       DB_ARGS(db_text(file)), &n, e);
+
 	*named = n > 0;
 	return rc;
 }

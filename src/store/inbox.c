@@ -179,14 +179,11 @@ int store_inbox_add(struct tx *tx, const struct inbox_new *row, int64_t *id, str
 
 int store_inbox_waits(struct store *s, int64_t id, bool *waits, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
+	int rc =
+		glance_number(s, "SELECT count(*) FROM inbox WHERE id = ?1 AND state = 'ready'",
+			      DB_ARGS(db_i64(id)), &n, e);
 
-	if (rc == OK)
-		rc = db_number(r.db,
-			       "SELECT count(*) FROM inbox WHERE id = ?1 AND state = 'ready'",
-			       DB_ARGS(db_i64(id)), &n, e);
 	if (rc == OK)
 		*waits = n > 0;
 	return rc;
@@ -212,31 +209,23 @@ int store_inbox_ready(struct store *s, str session_id, int64_t *n, struct err *e
 
 int store_inbox_next_at(struct store *s, int64_t since_ms, int64_t *at_ms, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT coalesce(min(ready_at_ms), 0) FROM inbox "
-				  "INDEXED BY inbox_waiting WHERE state = 'ready' "
-				  "AND ready_at_ms > 0 AND ready_at_ms > ?1 "
-				  "AND ready_at_ms < ?2",
-				  DB_ARGS(db_i64(since_ms), db_i64(INBOX_FETCHING)), at_ms, e);
+	return glance_number(s,
+			     "SELECT coalesce(min(ready_at_ms), 0) FROM inbox "
+			     "INDEXED BY inbox_waiting WHERE state = 'ready' "
+			     "AND ready_at_ms > 0 AND ready_at_ms > ?1 "
+			     "AND ready_at_ms < ?2",
+			     DB_ARGS(db_i64(since_ms), db_i64(INBOX_FETCHING)), at_ms, e);
 }
 
 int store_inbox_open(struct store *s, int64_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT (SELECT count(*) FROM inbox WHERE state = 'ready' "
-				  "AND owner = '') + (SELECT count(*) FROM turns "
-				  "WHERE state = 'ready' AND only_owner = '') + "
-				  "(SELECT count(*) FROM turns WHERE state = 'running' "
-				  "AND only_owner = '')",
-				  DB_NO_ARGS, n, e);
+	return glance_number(s,
+			     "SELECT (SELECT count(*) FROM inbox WHERE state = 'ready' "
+			     "AND owner = '') + (SELECT count(*) FROM turns "
+			     "WHERE state = 'ready' AND only_owner = '') + "
+			     "(SELECT count(*) FROM turns WHERE state = 'running' "
+			     "AND only_owner = '')",
+			     DB_NO_ARGS, n, e);
 }
 
 int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e)
@@ -250,12 +239,9 @@ int store_cursor_set(struct tx *tx, str key, int64_t value, struct err *e)
 
 int store_cursor_get(struct store *s, str key, int64_t *value, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db, "SELECT value FROM cursors WHERE key = ?1",
+	int rc = glance_number(s, "SELECT value FROM cursors WHERE key = ?1",
 			       DB_ARGS(db_text(key)), value, e);
+
 	if (rc == E_NOENT) {
 		*value = 0;
 		return OK;

@@ -87,6 +87,21 @@ void reader_end(struct reader *r);
 /* The same, and its connection is closed: what it read was much. */
 void reader_drop(struct reader *r);
 
+/* The first row of a query in a view of its own: 1, 0 there is none, or a code.
+ *	SCOPED(glance_end) struct glance l = { 0 };
+ *	int rc = glance(&l, s, "SELECT ...", DB_ARGS(...), e); */
+struct glance {
+	struct reader reader;
+	struct rows r;
+};
+int glance(struct glance *l, struct store *s, const char *sql, const struct db_arg *args,
+	   size_t n, struct err *e) MUSTUSE;
+void glance_end(struct glance *l);
+
+/* db_number() in a view of its own. */
+int glance_number(struct store *s, const char *sql, const struct db_arg *args, size_t n,
+		  int64_t *out, struct err *e) MUSTUSE;
+
 /* --- store.c ------------------------------------------------------------------------------- */
 
 /* As store_begin(), for reading alone, so that no other process is waited for; store_rollback()

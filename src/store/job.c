@@ -45,12 +45,8 @@ static int read_jobs(struct store *s, const char *sql, const struct db_arg *args
 		     struct arena *a, struct job **out, size_t *n, struct err *e)
 {
 	const struct list_of q = { sizeof **out, read_job, sql, args, args_n };
-	void *list;
-	int rc = list_read(s, &q, a, &list, n, e);
 
-	if (rc == OK)
-		*out = list;
-	return rc;
+	return list_read(s, &q, a, out, n, e);
 }
 
 static int one_job(struct store *s, const char *sql, const struct db_arg *args, size_t args_n,
@@ -191,15 +187,11 @@ int store_job_cancel(struct tx *tx, int64_t id, str channel, str address, struct
 
 int store_job_next_at(struct store *s, int64_t after_ms, int64_t *at_ms, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT coalesce(min(next_at_ms), 0) FROM jobs "
-				  "INDEXED BY jobs_due WHERE enabled = 1 AND next_at_ms > 0 "
-				  "AND next_at_ms > ?1",
-				  DB_ARGS(db_i64(after_ms)), at_ms, e);
+	return glance_number(s,
+			     "SELECT coalesce(min(next_at_ms), 0) FROM jobs "
+			     "INDEXED BY jobs_due WHERE enabled = 1 AND next_at_ms > 0 "
+			     "AND next_at_ms > ?1",
+			     DB_ARGS(db_i64(after_ms)), at_ms, e);
 }
 
 #define DUE                                                                                    \
@@ -226,29 +218,22 @@ int store_job_due(struct store *s, const struct job_due *q, struct arena *a, str
 
 int store_job_waiting(struct store *s, int64_t most, int64_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT count(*) FROM (SELECT 1 FROM inbox "
-				  "INDEXED BY inbox_ready WHERE state = 'ready' "
-				  "AND owner = '' AND kind = 'cron' LIMIT ?1)",
-				  DB_ARGS(db_i64(most)), n, e);
+	return glance_number(s,
+			     "SELECT count(*) FROM (SELECT 1 FROM inbox "
+			     "INDEXED BY inbox_ready WHERE state = 'ready' "
+			     "AND owner = '' AND kind = 'cron' LIMIT ?1)",
+			     DB_ARGS(db_i64(most)), n, e);
 }
 
 int store_job_chat_waits(struct store *s, str channel, str address, bool *waits, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
+	int rc = glance_number(s,
 			       "SELECT EXISTS (SELECT 1 FROM sessions s JOIN inbox i "
 			       "ON i.session_id = s.id AND i.state = 'ready' "
 			       "AND i.kind = 'cron' WHERE s.channel = ?1 AND s.address = ?2)",
 			       DB_ARGS(db_text(channel), db_text(address)), &n, e);
+
 	if (rc == OK)
 		*waits = n != 0;
 	return rc;

@@ -4,7 +4,7 @@
  * at most one for each time it is due.
  *
  *	run   started -> ok | error | interrupted      skipped (with a reason; n times, from
- *	                                               scheduled_at to last_at)
+ *	                                               scheduled_at_ms to last_at_ms)
  *
  * A run ends with its turn, in the same commit.  What follows from that (a further try, a word to
  * the chat) is its settling, once.

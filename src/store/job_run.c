@@ -152,12 +152,8 @@ static int read_runs(struct store *s, const char *sql, const struct db_arg *args
 		     struct arena *a, struct job_run **out, size_t *n, struct err *e)
 {
 	const struct list_of q = { sizeof **out, read_run, sql, args, args_n };
-	void *list;
-	int rc = list_read(s, &q, a, &list, n, e);
 
-	if (rc == OK)
-		*out = list;
-	return rc;
+	return list_read(s, &q, a, out, n, e);
 }
 
 #define COLUMNS                                                                                \

@@ -40,41 +40,24 @@ int store_turn_join(struct tx *tx, str turn_id, struct arena *a, struct inbox_ro
 
 int store_inbox_joinable(struct store *s, str session_id, int64_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT count(*) FROM inbox WHERE session_id = ?1 "
-				  "AND state = 'ready' AND id < coalesce((SELECT min(o.id) "
-				  "FROM inbox o WHERE o.session_id = ?1 AND o.state = 'ready' "
-				  "AND (o.ready_at_ms > ?2 OR o.owner <> '' "
-				  "OR o.kind <> 'message')), 9223372036854775807)",
-				  DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), n, e);
+	return glance_number(s,
+			     "SELECT count(*) FROM inbox WHERE session_id = ?1 "
+			     "AND state = 'ready' AND id < coalesce((SELECT min(o.id) "
+			     "FROM inbox o WHERE o.session_id = ?1 AND o.state = 'ready' "
+			     "AND (o.ready_at_ms > ?2 OR o.owner <> '' "
+			     "OR o.kind <> 'message')), 9223372036854775807)",
+			     DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), n, e);
 }
 
 int store_turn_joinable(struct store *s, struct arena *a, str **ids, size_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
-
-	*ids = NULL;
-	*n = 0;
-	if (rc == OK)
-		rc = db_query(
-			&r, reader.db,
-			"SELECT t.id FROM turns t WHERE t.state = 'running' "
-			"AND t.owner = ?1 AND EXISTS (SELECT 1 FROM inbox i "
-			"WHERE i.session_id = t.session_id AND i.state = 'ready' "
-			"AND i.owner = '' AND i.kind = 'message' AND i.ready_at_ms <= ?2) "
-			"AND NOT EXISTS (SELECT 1 FROM inbox c WHERE c.turn_id = t.id "
-			"AND c.kind IN ('cron', 'watch'))",
-			DB_ARGS(db_text(store_owner(s)), db_i64(clock_now_ms())), e);
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		*ids = LIST_ROOM(a, *ids, *n);
-		(*ids)[(*n)++] = rows_text(&r, 0, a);
-		rc = OK;
-	}
-	return rc;
+	return list_texts(s,
+			  "SELECT t.id FROM turns t WHERE t.state = 'running' "
+			  "AND t.owner = ?1 AND EXISTS (SELECT 1 FROM inbox i "
+			  "WHERE i.session_id = t.session_id AND i.state = 'ready' "
+			  "AND i.owner = '' AND i.kind = 'message' AND i.ready_at_ms <= ?2) "
+			  "AND NOT EXISTS (SELECT 1 FROM inbox c WHERE c.turn_id = t.id "
+			  "AND c.kind IN ('cron', 'watch'))",
+			  DB_ARGS(db_text(store_owner(s)), db_i64(clock_now_ms())), a, ids, n,
+			  e);
 }

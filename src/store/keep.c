@@ -11,13 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STEPS 10000 /* virtual machine steps between two looks at the token */
 #define FAULTS_MAX 20
-
-static int look(void *arg)
-{
-	return cancel_check(arg, NULL) < 0;
-}
 
 static int open_own(struct db **db, struct store *s, bool writable, const struct cancel *c,
 		    struct err *e)
@@ -25,7 +19,7 @@ static int open_own(struct db **db, struct store *s, bool writable, const struct
 	int rc = db_open(db, s->path, writable, NULL, e);
 
 	if (rc == OK)
-		sqlite3_progress_handler((*db)->h, STEPS, look, (void *)c);
+		db_heed(*db, c);
 	return rc;
 }
 
@@ -123,9 +117,9 @@ int store_backup(struct store *s, const char *to, const struct cancel *c, struct
 
 int store_vacuum(struct store *s, const struct cancel *c, struct err *e)
 {
-	sqlite3_progress_handler(s->writer->h, STEPS, look, (void *)c);
+	db_heed(s->writer, c);
 	int rc = db_script(s->writer, "VACUUM", e);
-	sqlite3_progress_handler(s->writer->h, 0, NULL, NULL);
+	db_heed(s->writer, NULL);
 	s->writer->doomed = OK;
 	return rc < 0 ? err_wrap(e, rc, "%s", s->path) : OK;
 }

@@ -15,7 +15,8 @@ static inline void *list_room(struct arena *a, void *list, size_t n, size_t size
 	return list;
 }
 
-/* All rows of a query, as structs of a size: in a view of their own, or in one that is open. */
+/* All rows of a query, as structs of a size: in a view of their own, or in one that is open.
+ * out points to where the pointer to the first one is kept. */
 struct list_of {
 	size_t size;
 	void (*read)(void *one, const struct rows *r, struct arena *a);
@@ -23,9 +24,13 @@ struct list_of {
 	const struct db_arg *args;
 	size_t args_n;
 };
-int list_read(struct store *s, const struct list_of *q, struct arena *a, void **out, size_t *n,
+int list_read(struct store *s, const struct list_of *q, struct arena *a, void *out, size_t *n,
 	      struct err *e) MUSTUSE;
-int list_in(struct db *db, const struct list_of *q, struct arena *a, void **out, size_t *n,
+int list_in(struct db *db, const struct list_of *q, struct arena *a, void *out, size_t *n,
 	    struct err *e) MUSTUSE;
+
+/* The first columns of all rows, in a view of their own. */
+int list_texts(struct store *s, const char *sql, const struct db_arg *args, size_t args_n,
+	       struct arena *a, str **out, size_t *n, struct err *e) MUSTUSE;
 
 #endif

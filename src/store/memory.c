@@ -465,28 +465,23 @@ int store_memory_unforget(struct tx *tx, str session_id, struct arena *a, struct
 int store_memory_snapshot_get(struct store *s, str session_id, struct arena *a,
 			      struct memory_snapshot *out, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s,
+			"SELECT epoch, rev, ids, content, summary_hash, used_at_ms "
+			"FROM memory_snapshots WHERE session_id = ?1",
+			DB_ARGS(db_text(session_id)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT epoch, rev, ids, content, summary_hash, used_at_ms "
-			      "FROM memory_snapshots WHERE session_id = ?1",
-			      DB_ARGS(db_text(session_id)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return err_set(e, E_NOENT, "no snapshot");
 	*out = (struct memory_snapshot){
-		.epoch = rows_i64(&r, 0),
-		.rev = rows_i64(&r, 1),
-		.ids = rows_text(&r, 2, a),
-		.text = rows_text(&r, 3, a),
-		.summary_hash = rows_i64(&r, 4),
-		.used_at_ms = rows_i64(&r, 5),
+		.epoch = rows_i64(&l.r, 0),
+		.rev = rows_i64(&l.r, 1),
+		.ids = rows_text(&l.r, 2, a),
+		.text = rows_text(&l.r, 3, a),
+		.summary_hash = rows_i64(&l.r, 4),
+		.used_at_ms = rows_i64(&l.r, 5),
 	};
 	return OK;
 }
@@ -508,19 +503,13 @@ int store_memory_snapshot_set(struct tx *tx, str session_id, const struct memory
 
 int store_memory_rev(struct store *s, int64_t *rev, int64_t *added, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s, "SELECT rev, added FROM memory_state", DB_NO_ARGS, e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db, "SELECT rev, added FROM memory_state", DB_NO_ARGS,
-			      e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
 	if (rc < 0)
 		return rc;
-	*rev = rc ? rows_i64(&r, 0) : 0;
-	*added = rc ? rows_i64(&r, 1) : 0;
+	*rev = rc ? rows_i64(&l.r, 0) : 0;
+	*added = rc ? rows_i64(&l.r, 1) : 0;
 	return OK;
 }
 

@@ -113,15 +113,6 @@ static int mend_words(struct store *s, const struct cancel *c, bool *stale, stru
 	return rc < 0 ? rc : store_commit(&tx, e);
 }
 
-static int count(struct store *s, const char *sql, const struct db_arg *args, size_t n,
-		 int64_t *out, struct err *e)
-{
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc : db_number(r.db, sql, args, n, out, e);
-}
-
 #define OLD "FROM memory WHERE unixepoch(expires_at) < ?1"
 
 static int purge_some(struct store *s, int64_t before_s, const struct cancel *c, int64_t *n,
@@ -150,8 +141,8 @@ int store_memory_purge(struct store *s, const struct cancel *c, int64_t *purged,
 	int rc = store_memory_settle_now(s, c, e);
 
 	if (rc == OK)
-		rc = count(s, "SELECT EXISTS (SELECT 1 " OLD ")", DB_ARGS(db_i64(before_s)), &n,
-			   e);
+		rc = glance_number(s, "SELECT EXISTS (SELECT 1 " OLD ")",
+				   DB_ARGS(db_i64(before_s)), &n, e);
 	*purged = 0;
 	for (n = n ? BATCH : 0; rc == OK && n == BATCH;) {
 		rc = purge_some(s, before_s, c, &n, e);
@@ -173,12 +164,12 @@ int store_memory_check(struct store *s, const struct cancel *c, struct memory_he
 	if (rc == OK)
 		rc = index_all(s, c, &h.unindexed, e);
 	if (rc == OK)
-		rc = count(s, "SELECT count(*) FROM memory", DB_NO_ARGS, &h.rows, e);
+		rc = glance_number(s, "SELECT count(*) FROM memory", DB_NO_ARGS, &h.rows, e);
 	if (rc == OK)
-		rc = count(s,
-			   "SELECT count(*) FROM memory WHERE superseded_by IS NULL "
-			   "AND coalesce(unixepoch(expires_at), ?1 + 1) > ?1",
-			   DB_ARGS(db_i64(memory_now_s())), &h.active, e);
+		rc = glance_number(s,
+				   "SELECT count(*) FROM memory WHERE superseded_by IS NULL "
+				   "AND coalesce(unixepoch(expires_at), ?1 + 1) > ?1",
+				   DB_ARGS(db_i64(memory_now_s())), &h.active, e);
 	if (rc < 0)
 		return rc;
 	if (h.stale)

@@ -124,37 +124,14 @@ int store_model_requests(struct store *s, str turn_id, struct arena *a, struct m
 
 int store_turn_ids(struct store *s, struct arena *a, str **out, size_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	str *list = NULL;
-	size_t used = 0;
-	int rc = reader_begin(&reader, s, e);
-
-	if (rc == OK)
-		rc = db_query(&r, reader.db, "SELECT id FROM turns ORDER BY rowid", DB_NO_ARGS,
-			      e);
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		list = LIST_ROOM(a, list, used);
-		list[used++] = rows_text(&r, 0, a);
-		rc = OK;
-	}
-	if (rc < 0)
-		return rc;
-	*out = list;
-	*n = used;
-	return OK;
+	return list_texts(s, "SELECT id FROM turns ORDER BY rowid", DB_NO_ARGS, a, out, n, e);
 }
 
 int store_turn_last(struct store *s, str session_id, struct arena *a, struct turn_cost *out,
 		    struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
-
-	if (rc == OK)
-		rc = db_query(
-			&r, reader.db,
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s,
 			"SELECT t.id, t.finished_at_ms IS NULL, "
 			"coalesce(c.prompt_tokens, -1), coalesce(c.completion_tokens, -1), "
 			"coalesce(c.cached_tokens, -1) FROM turns t "
@@ -162,33 +139,28 @@ int store_turn_last(struct store *s, str session_id, struct arena *a, struct tur
 			"WHERE t.rowid = (SELECT max(rowid) FROM turns "
 			"WHERE session_id = ?1) ORDER BY c.round DESC, c.attempt DESC LIMIT 1",
 			DB_ARGS(db_text(session_id)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
+
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return err_set(e, E_NOENT, "no turn yet");
 	*out = (struct turn_cost){
-		.turn_id = rows_text(&r, 0, a),
-		.open = rows_i64(&r, 1) != 0,
-		.prompt_tokens = rows_i64(&r, 2),
-		.completion_tokens = rows_i64(&r, 3),
-		.cached_tokens = rows_i64(&r, 4),
+		.turn_id = rows_text(&l.r, 0, a),
+		.open = rows_i64(&l.r, 1) != 0,
+		.prompt_tokens = rows_i64(&l.r, 2),
+		.completion_tokens = rows_i64(&l.r, 3),
+		.cached_tokens = rows_i64(&l.r, 4),
 	};
 	return OK;
 }
 
 int store_tokens_permille(struct store *s, str issuer, int64_t *permille, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT max(500, min(4000, coalesce(sum(prompt_tokens) * "
-				  "1000 / "
-				  "sum(est_tokens), 1000))) FROM model_calls "
-				  "WHERE id > (SELECT max(id) FROM model_calls) - 64 "
-				  "AND issuer = ?1 AND prompt_tokens > 0 AND est_tokens > 0",
-				  DB_ARGS(db_text(issuer)), permille, e);
+	return glance_number(s,
+			     "SELECT max(500, min(4000, coalesce(sum(prompt_tokens) * "
+			     "1000 / "
+			     "sum(est_tokens), 1000))) FROM model_calls "
+			     "WHERE id > (SELECT max(id) FROM model_calls) - 64 "
+			     "AND issuer = ?1 AND prompt_tokens > 0 AND est_tokens > 0",
+			     DB_ARGS(db_text(issuer)), permille, e);
 }

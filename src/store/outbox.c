@@ -109,17 +109,14 @@ int store_outbox_reserve(struct tx *tx, str channel, str address, str turn_id, s
 int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *remote_id,
 			  struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	SCOPED(rows_end) struct rows rows = { 0 };
-	int rc = reader_begin(&r, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s,
+			"SELECT live_id FROM outbox WHERE turn_id = ?1 "
+			"AND state = 'reserved'",
+			DB_ARGS(db_text(turn_id)), e);
 
-	if (rc == OK)
-		rc = db_query(&rows, r.db,
-			      "SELECT live_id FROM outbox WHERE turn_id = ?1 "
-			      "AND state = 'reserved'",
-			      DB_ARGS(db_text(turn_id)), e);
-	if (rc == OK && (rc = rows_next(&rows, e)) > 0) {
-		*remote_id = rows_text(&rows, 0, a);
+	if (rc > 0) {
+		*remote_id = rows_text(&l.r, 0, a);
 		return OK;
 	}
 	return rc < 0 ? rc : err_set(e, E_NOENT, "nothing is reserved");
@@ -127,16 +124,13 @@ int store_outbox_reserved(struct store *s, str turn_id, struct arena *a, str *re
 
 int store_outbox_waits(struct store *s, str channel, str address, bool *waits, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
+	int rc = glance_number(s,
 			       "SELECT EXISTS (SELECT 1 FROM outbox WHERE kind = 'reply' "
 			       "AND state IN ('raw', 'ready') AND channel = ?1 "
 			       "AND address = ?2)",
 			       DB_ARGS(db_text(channel), db_text(address)), &n, e);
+
 	*waits = rc == OK && n > 0;
 	return rc;
 }
@@ -473,14 +467,10 @@ int store_outbox_waiting(struct store *s, str channel, struct arena *a,
 
 int store_outbox_pending(struct store *s, str only, int64_t *n, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT count(*) FROM outbox WHERE owner = ?1 "
-				  "AND state IN ('raw', 'ready')",
-				  DB_ARGS(db_text(only)), n, e);
+	return glance_number(s,
+			     "SELECT count(*) FROM outbox WHERE owner = ?1 "
+			     "AND state IN ('raw', 'ready')",
+			     DB_ARGS(db_text(only)), n, e);
 }
 
 /* A piece may have arrived before the crash; it is sent again, once a crash.  One that was cut off

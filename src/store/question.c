@@ -65,6 +65,7 @@ static void read_row(void *one, const struct rows *r, struct arena *a)
 }
 
 /* Those that match, in a. */
+/* alike: of another table, as other structs */
 static int list(struct question **out, size_t *n, struct db *db, const char *sql,
 		const struct db_arg *args, size_t args_n, struct arena *a, struct err *e)
 {
@@ -329,6 +330,7 @@ int store_question_unseen(struct tx *tx, str id, int64_t now_ms, struct err *e)
 		      DB_ARGS(db_text(id), db_i64(now_ms)), NULL, e);
 }
 
+/* alike: of another table, and the text of a statement is a literal */
 int store_question_repost(struct tx *tx, str channel, int64_t *n, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
@@ -359,6 +361,7 @@ int store_question_message(struct tx *tx, str id, int64_t field, str message_id,
 		      DB_ARGS(db_text(id), db_i64(field), db_text(message_id)), NULL, e);
 }
 
+/* alike: but for what is asked for */
 int store_question_shown(struct store *s, str channel, int64_t since_ms, struct arena *a,
 			 struct question **out, size_t *n, struct err *e)
 {
@@ -395,6 +398,7 @@ int questions_forget(struct tx *tx, str turn_id, str call_id, struct err *e)
 		DB_ARGS(db_text(turn_id), db_text(call_id)), NULL, e);
 }
 
+/* alike: of another table, and the text of a statement is a literal */
 int questions_close(struct tx *tx, str turn_id, struct err *e)
 {
 	struct db_arg args[] = { db_text(turn_id), db_i64(clock_now_ms()) };

@@ -208,31 +208,27 @@ void reader_drop(struct reader *r)
 	give(r->s->readers, NULL);
 }
 
-int list_read(struct store *s, const struct list_of *q, struct arena *a, void **out, size_t *n,
-	      struct err *e)
+int glance(struct glance *l, struct store *s, const char *sql, const struct db_arg *args,
+	   size_t n, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	int rc = reader_begin(&l->reader, s, e);
 
-	return rc < 0 ? rc : list_in(reader.db, q, a, out, n, e);
+	if (rc == OK)
+		rc = db_query(&l->r, l->reader.db, sql, args, n, e);
+	return rc == OK ? rows_next(&l->r, e) : rc;
 }
 
-int list_in(struct db *db, const struct list_of *q, struct arena *a, void **out, size_t *n,
-	    struct err *e)
+void glance_end(struct glance *l)
 {
-	SCOPED(rows_end) struct rows r = { 0 };
-	char *list = NULL;
-	size_t used = 0;
-	int rc = db_query(&r, db, q->sql, q->args, q->args_n, e);
+	rows_end(&l->r);
+	reader_end(&l->reader);
+}
 
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		list = list_room(a, list, used, q->size);
-		q->read(list + used++ * q->size, &r, a);
-		rc = OK;
-	}
-	if (rc < 0)
-		return rc;
-	*out = list;
-	*n = used;
-	return OK;
+int glance_number(struct store *s, const char *sql, const struct db_arg *args, size_t n,
+		  int64_t *out, struct err *e)
+{
+	SCOPED(reader_end) struct reader r = { 0 };
+	int rc = reader_begin(&r, s, e);
+
+	return rc < 0 ? rc : db_number(r.db, sql, args, n, out, e);
 }

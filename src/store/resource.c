@@ -12,7 +12,7 @@
 
 #define COLUMNS "r.id, r.channel, r.address, r.sender, r.server, r.uri"
 
-static void read_watch(void *one, const struct rows *r, struct arena *a)
+static void read_resource_watch(void *one, const struct rows *r, struct arena *a)
 {
 	*(struct resource_watch *)one = (struct resource_watch){
 		.id = rows_i64(r, 0),
@@ -79,13 +79,9 @@ int store_resource_remove(struct tx *tx, const struct resource_watch *w, struct 
 static int read_all(struct store *s, const char *sql, const struct db_arg *args, size_t args_n,
 		    struct arena *a, struct resource_watch **out, size_t *n, struct err *e)
 {
-	const struct list_of q = { sizeof **out, read_watch, sql, args, args_n };
-	void *list;
-	int rc = list_read(s, &q, a, &list, n, e);
+	const struct list_of q = { sizeof **out, read_resource_watch, sql, args, args_n };
 
-	if (rc == OK)
-		*out = list;
-	return rc;
+	return list_read(s, &q, a, out, n, e);
 }
 
 int store_resource_list(struct store *s, str channel, str address, struct arena *a,
@@ -219,7 +215,7 @@ static int add_others(struct tx *tx, const struct resource_watch *w, struct aren
 
 	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
 		*out = LIST_ROOM(a, *out, *n);
-		read_watch(&(*out)[(*n)++], &r, a);
+		read_resource_watch(&(*out)[(*n)++], &r, a);
 		rc = OK;
 	}
 	return rc;

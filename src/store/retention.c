@@ -106,11 +106,7 @@ static const struct kind outbox = {
 static int any(struct store *s, const struct kind *k, int64_t before_ms, int64_t *n,
 	       struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db, k->any, DB_ARGS(db_i64(before_ms), db_i64(1)), n, e);
+	return glance_number(s, k->any, DB_ARGS(db_i64(before_ms), db_i64(1)), n, e);
 }
 
 static int batch(struct store *s, const struct kind *k, int64_t before_ms,

@@ -33,12 +33,8 @@ int store_heartbeat_known(struct tx *tx, str part, bool *known, struct err *e)
 
 int store_heartbeat_get(struct store *s, str part, int64_t *at_ms, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db, "SELECT beat_at_ms FROM heartbeats WHERE part = ?1",
-				  DB_ARGS(db_text(part)), at_ms, e);
+	return glance_number(s, "SELECT beat_at_ms FROM heartbeats WHERE part = ?1",
+			     DB_ARGS(db_text(part)), at_ms, e);
 }
 
 int store_trouble(struct tx *tx, str part, str why, struct err *e)
@@ -85,27 +81,22 @@ int usage_model_call(struct tx *tx, const struct model_row *row, struct err *e)
 
 int store_usage(struct store *s, int64_t since_ms, struct usage *out, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s,
+			"SELECT sum(turns), sum(model_calls), sum(prompt_tokens), "
+			"sum(completion_tokens), sum(cached_tokens), sum(tool_calls) "
+			"FROM usage WHERE minute_at_ms > ?1 - 60000",
+			DB_ARGS(db_i64(since_ms)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT sum(turns), sum(model_calls), sum(prompt_tokens), "
-			      "sum(completion_tokens), sum(cached_tokens), sum(tool_calls) "
-			      "FROM usage WHERE minute_at_ms > ?1 - 60000",
-			      DB_ARGS(db_i64(since_ms)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
 	if (rc < 0)
 		return rc;
 	*out = (struct usage){
-		.turns = rows_i64(&r, 0),
-		.model_calls = rows_i64(&r, 1),
-		.prompt_tokens = rows_i64(&r, 2),
-		.completion_tokens = rows_i64(&r, 3),
-		.cached_tokens = rows_i64(&r, 4),
-		.tool_calls = rows_i64(&r, 5),
+		.turns = rows_i64(&l.r, 0),
+		.model_calls = rows_i64(&l.r, 1),
+		.prompt_tokens = rows_i64(&l.r, 2),
+		.completion_tokens = rows_i64(&l.r, 3),
+		.cached_tokens = rows_i64(&l.r, 4),
+		.tool_calls = rows_i64(&l.r, 5),
 	};
 	return OK;
 }
@@ -163,20 +154,14 @@ int store_quirks_set(struct tx *tx, str issuer, uint32_t flags, int64_t window, 
 int store_quirks_get(struct store *s, str issuer, uint32_t *flags, int64_t *window,
 		     struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s, "SELECT flags, window FROM quirks WHERE issuer = ?1",
+			DB_ARGS(db_text(issuer)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT flags, window FROM quirks WHERE issuer = ?1",
-			      DB_ARGS(db_text(issuer)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
 	if (rc < 0)
 		return rc;
-	*flags = rc > 0 ? (uint32_t)rows_i64(&r, 0) : 0;
-	*window = rc > 0 ? rows_i64(&r, 1) : 0;
+	*flags = rc > 0 ? (uint32_t)rows_i64(&l.r, 0) : 0;
+	*window = rc > 0 ? rows_i64(&l.r, 1) : 0;
 	return OK;
 }
 
@@ -191,17 +176,12 @@ int store_tools_set(struct tx *tx, str server, str json, struct err *e)
 
 int store_tools_get(struct store *s, str server, struct arena *a, str *json, struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s, "SELECT tools FROM tool_lists WHERE server = ?1",
+			DB_ARGS(db_text(server)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db, "SELECT tools FROM tool_lists WHERE server = ?1",
-			      DB_ARGS(db_text(server)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
 	if (rc < 0)
 		return rc;
-	*json = rc > 0 ? rows_text(&r, 0, a) : S("");
+	*json = rc > 0 ? rows_text(&l.r, 0, a) : S("");
 	return OK;
 }

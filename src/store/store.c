@@ -154,12 +154,10 @@ int store_open(struct store **out, const struct store_cfg *cfg, enum store_mode 
 void store_secrets(struct store *s, const str *values, size_t n)
 {
 	struct str_list *list = NEW(&s->arena, struct str_list);
-	str *v = NEWN(&s->arena, str, n + 1);
 
-	for (size_t i = 0; i < n; i++)
-		v[i] = arena_dup(&s->arena, values[i]);
-	*list = (struct str_list){ v, n };
-	atomic_store(&s->secrets, list); /* who reads the earlier list may go on doing so */
+	*list = str_list_copy(&s->arena, (struct str_list){ values, n });
+	/* Who reads the earlier list may go on doing so. */
+	atomic_store(&s->secrets, list);
 }
 
 /* All of the log into the database, and an empty log.  Only under the daemon lock. */

@@ -56,15 +56,12 @@ int store_system_claim(struct tx *tx, str not_what, struct arena *a, struct syst
 
 int store_system_ready(struct store *s, str not_what, bool *ready, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t n = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
+	int rc = glance_number(s,
 			       "SELECT EXISTS (SELECT 1 FROM system_rows WHERE owner = '' "
 			       "AND ready_at_ms <= ?1 AND what <> ?2)",
 			       DB_ARGS(db_i64(clock_now_ms()), db_text(not_what)), &n, e);
+
 	if (rc == OK)
 		*ready = n != 0;
 	return rc;
@@ -128,14 +125,10 @@ int store_system_release(struct tx *tx, int64_t id, struct err *e)
 
 int store_system_next_at(struct store *s, int64_t *at_ms, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
-	int rc = reader_begin(&r, s, e);
-
-	return rc < 0 ? rc
-		      : db_number(r.db,
-				  "SELECT coalesce((SELECT ready_at_ms FROM system_rows "
-				  "WHERE owner = '' ORDER BY ready_at_ms, id LIMIT 1), 0)",
-				  DB_NO_ARGS, at_ms, e);
+	return glance_number(s,
+			     "SELECT coalesce((SELECT ready_at_ms FROM system_rows "
+			     "WHERE owner = '' ORDER BY ready_at_ms, id LIMIT 1), 0)",
+			     DB_NO_ARGS, at_ms, e);
 }
 
 /* A row whose work killed the process again and again waits longer each time. */

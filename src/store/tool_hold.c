@@ -13,27 +13,10 @@ static const int64_t idle_ms[] = {
 int store_tool_holds(struct store *s, str session_id, struct arena *a, str **out, size_t *n,
 		     struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	str *list = NULL;
-	size_t used = 0;
-	int rc = reader_begin(&reader, s, e);
-
-	if (rc == OK)
-		rc = db_query(&r, reader.db,
-			      "SELECT prefix FROM tool_holds WHERE session_id = ?1 "
-			      "AND used_at_ms + idle_ms > ?2 ORDER BY prefix",
-			      DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), e);
-	while (rc == OK && (rc = rows_next(&r, e)) > 0) {
-		list = LIST_ROOM(a, list, used);
-		list[used++] = rows_text(&r, 0, a);
-		rc = OK;
-	}
-	if (rc < 0)
-		return rc;
-	*out = list;
-	*n = used;
-	return OK;
+	return list_texts(s,
+			  "SELECT prefix FROM tool_holds WHERE session_id = ?1 "
+			  "AND used_at_ms + idle_ms > ?2 ORDER BY prefix",
+			  DB_ARGS(db_text(session_id), db_i64(clock_now_ms())), a, out, n, e);
 }
 
 int store_tool_hold(struct tx *tx, str session_id, str prefix, enum tool_hold hold,

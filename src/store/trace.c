@@ -100,6 +100,7 @@ static void read_model(struct trace *t, const struct rows *r, struct arena *a)
 	};
 }
 
+/* alike: the columns of another statement, into what is shown to people */
 static void read_call(struct trace *t, const struct rows *r, struct arena *a)
 {
 	t->calls = LIST_ROOM(a, t->calls, t->calls_n);

@@ -316,36 +316,28 @@ int store_turn_release(struct store *s, str turn_id, const struct cancel *c, str
 int store_turn_state(struct store *s, str turn_id, struct arena *a, str *state, str *error,
 		     struct err *e)
 {
-	SCOPED(reader_end) struct reader reader = { 0 };
-	SCOPED(rows_end) struct rows r = { 0 };
-	int rc = reader_begin(&reader, s, e);
+	SCOPED(glance_end) struct glance l = { 0 };
+	int rc = glance(&l, s, "SELECT state, error FROM turns WHERE id = ?1",
+			DB_ARGS(db_text(turn_id)), e);
 
-	if (rc == OK)
-		rc = db_query(&r, reader.db, "SELECT state, error FROM turns WHERE id = ?1",
-			      DB_ARGS(db_text(turn_id)), e);
-	if (rc == OK)
-		rc = rows_next(&r, e);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return err_set(e, E_NOENT, "no turn %.*s", STRF(turn_id));
-	*state = rows_text(&r, 0, a);
-	*error = rows_text(&r, 1, a);
+	*state = rows_text(&l.r, 0, a);
+	*error = rows_text(&l.r, 1, a);
 	return OK;
 }
 
 int store_turn_canceled(struct store *s, str turn_id, bool *canceled, struct err *e)
 {
-	SCOPED(reader_end) struct reader r = { 0 };
 	int64_t live = 0;
-	int rc = reader_begin(&r, s, e);
-
-	if (rc == OK)
-		rc = db_number(r.db,
+	int rc = glance_number(s,
 			       "SELECT t.state = 'running' AND NOT t.cancel_requested "
 			       "AND t.epoch = s.epoch FROM turns t "
 			       "JOIN sessions s ON s.id = t.session_id WHERE t.id = ?1",
 			       DB_ARGS(db_text(turn_id)), &live, e);
+
 	if (rc < 0 && rc != E_NOENT)
 		return rc;
 	*canceled = !live;

@@ -41,12 +41,8 @@ static int read_watches(struct store *s, const char *sql, const struct db_arg *a
 			struct err *e)
 {
 	const struct list_of q = { sizeof **out, read_watch, sql, args, args_n };
-	void *list;
-	int rc = list_read(s, &q, a, &list, n, e);
 
-	if (rc == OK)
-		*out = list;
-	return rc;
+	return list_read(s, &q, a, out, n, e);
 }
 
 int store_watch_add(struct tx *tx, const struct watch *w, int64_t max, int64_t *id,
@@ -103,6 +99,7 @@ int store_watch_get(struct store *s, int64_t id, struct arena *a, struct watch *
 	return rc;
 }
 
+/* alike: of another table, and the text of a statement is a literal */
 int store_watch_cancel(struct tx *tx, int64_t id, str channel, str address, struct err *e)
 {
 	int64_t n = 0;

@@ -8,9 +8,9 @@
 
 #include "base/utf.h"
 #include "text/entity.h"
+#include "text/md_text.h"
 #include "text/text.h"
 
-#include <md4c.h>
 #include <string.h>
 
 #define DEPTH_MAX 32
@@ -425,15 +425,7 @@ static unsigned style_of(MD_SPANTYPE type)
 /* A target as text. */
 static str attribute(struct render *r, const MD_ATTRIBUTE *at)
 {
-	struct buf b = buf_in(r->a, (size_t)at->size * 6);
-
-	for (size_t i = 0; at->size && at->substr_offsets[i] < at->size; i++) {
-		str part = str_sub((str){ at->text, at->size }, at->substr_offsets[i],
-				   at->substr_offsets[i + 1]);
-		buf_add(&b,
-			at->substr_types[i] == MD_TEXT_ENTITY ? text_entity(r->a, part) : part);
-	}
-	return text_visible(r->a, buf_str(&b), true);
+	return text_visible(r->a, md_attribute(r->a, at, text_entity), true);
 }
 
 static int enter_span(MD_SPANTYPE type, void *detail, void *arg)

@@ -4,6 +4,7 @@
  */
 #include "text/charset.h"
 
+#include "base/ascii.h"
 #include "base/utf.h"
 
 #define LOOK 1024 /* bytes at the beginning in which a document says it */
@@ -92,11 +93,6 @@ static const struct {
 	{ "windows-949", "CP949" },
 };
 
-static bool space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
 /* Where word begins in s in whatever case, from i on. */
 static size_t find(str s, size_t i, str word)
 {
@@ -111,14 +107,14 @@ static str value_of(str s, str word)
 {
 	for (size_t i = 0; (i = find(s, i, word)) != SIZE_MAX;) {
 		i += word.n;
-		while (i < s.n && space(s.p[i]))
+		while (i < s.n && ascii_space(s.p[i]))
 			i++;
 		if (i == s.n || s.p[i] != '=')
 			continue;
-		for (i++; i < s.n && (space(s.p[i]) || s.p[i] == '"' || s.p[i] == '\'');)
+		for (i++; i < s.n && (ascii_space(s.p[i]) || s.p[i] == '"' || s.p[i] == '\'');)
 			i++;
 		size_t from = i;
-		while (i < s.n && !space(s.p[i]) && s.p[i] != '"' && s.p[i] != '\'' &&
+		while (i < s.n && !ascii_space(s.p[i]) && s.p[i] != '"' && s.p[i] != '\'' &&
 		       s.p[i] != ';' && s.p[i] != '>' && s.p[i] != '/' && s.p[i] != '?' &&
 		       s.p[i] != ',')
 			i++;

@@ -63,3 +63,25 @@ str text_entity(struct arena *a, str entity)
 			return names[i].text;
 	return entity;
 }
+
+void text_escape(struct buf *out, str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		switch (s.p[i]) {
+		case '<':
+			buf_add(out, S("&lt;"));
+			break;
+		case '>':
+			buf_add(out, S("&gt;"));
+			break;
+		case '&':
+			buf_add(out, S("&amp;"));
+			break;
+		case '"':
+			buf_add(out, S("&quot;"));
+			break;
+		default:
+			buf_addc(out, s.p[i]);
+		}
+	}
+}

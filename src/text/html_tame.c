@@ -6,6 +6,7 @@
  */
 #include "text/html_tame.h"
 
+#include "base/ascii.h"
 #include "base/utf.h"
 #include "text/html.h"
 
@@ -123,16 +124,6 @@ struct tame {
 	bool titled, cut;
 };
 
-static bool letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
 static char at(const struct tame *t, size_t i)
 {
 	return i < t->in.n ? t->in.p[i] : 0;
@@ -143,7 +134,8 @@ static str name_at(const struct tame *t, size_t i)
 {
 	size_t from = i;
 
-	while (i < t->in.n && !space(t->in.p[i]) && t->in.p[i] != '/' && t->in.p[i] != '>')
+	while (i < t->in.n && !ascii_space(t->in.p[i]) && t->in.p[i] != '/' &&
+	       t->in.p[i] != '>')
 		i++;
 	return str_sub(t->in, from, i);
 }
@@ -183,20 +175,20 @@ static bool next_attr(const struct tame *t, size_t *i, struct attr *out, bool *c
 {
 	size_t k = *i, from;
 
-	for (; k < t->in.n && (space(t->in.p[k]) || t->in.p[k] == '/'); k++)
+	for (; k < t->in.n && (ascii_space(t->in.p[k]) || t->in.p[k] == '/'); k++)
 		*closed = t->in.p[k] == '/';
 	if (k >= t->in.n || t->in.p[k] == '>') {
 		*i = k < t->in.n ? k + 1 : k;
 		return false;
 	}
 	*closed = false;
-	for (from = k++; k < t->in.n && !space(t->in.p[k]) && !strchr("/>=", t->in.p[k]);)
+	for (from = k++; k < t->in.n && !ascii_space(t->in.p[k]) && !strchr("/>=", t->in.p[k]);)
 		k++;
 	*out = (struct attr){ .name = str_sub(t->in, from, k) };
-	for (from = k; space(at(t, from));)
+	for (from = k; ascii_space(at(t, from));)
 		from++;
 	if (at(t, from) == '=') {
-		for (k = from + 1; space(at(t, k));)
+		for (k = from + 1; ascii_space(at(t, k));)
 			k++;
 		char quote = at(t, k);
 		if (quote == '"' || quote == '\'') {
@@ -205,7 +197,8 @@ static bool next_attr(const struct tame *t, size_t *i, struct attr *out, bool *c
 			out->value = str_sub(t->in, k + 1, to);
 			k = to + (to < t->in.n);
 		} else {
-			for (from = k; k < t->in.n && !space(t->in.p[k]) && t->in.p[k] != '>';)
+			for (from = k;
+			     k < t->in.n && !ascii_space(t->in.p[k]) && t->in.p[k] != '>';)
 				k++;
 			out->value = str_sub(t->in, from, k);
 		}
@@ -223,7 +216,7 @@ static bool style_hides(str style)
 	size_t n = 0;
 
 	for (size_t i = 0; i < style.n && n < sizeof folded; i++)
-		if (!space(style.p[i]))
+		if (!ascii_space(style.p[i]))
 			folded[n++] = style.p[i] >= 'A' && style.p[i] <= 'Z'
 					      ? (char)(style.p[i] + 32)
 					      : style.p[i];
@@ -304,7 +297,7 @@ static void skip_content(struct tame *t, str name, bool nested)
 		bool end = at(t, i) == '/';
 		i += end;
 		t->i = i;
-		if (!letter(at(t, i)) || !str_ieq(name_at(t, i), name))
+		if (!ascii_alpha(at(t, i)) || !str_ieq(name_at(t, i), name))
 			continue;
 		struct attr skipped;
 		bool closed = false;
@@ -430,7 +423,7 @@ static void markup(struct tame *t)
 		declaration(t);
 		return;
 	}
-	if (!letter(end ? at(t, t->i + 2) : c)) {
+	if (!ascii_alpha(end ? at(t, t->i + 2) : c)) {
 		put_text(t, str_sub(t->in, t->i, t->i + 1));
 		t->i++;
 		return;

@@ -8,6 +8,7 @@
  */
 #include "text/text.h"
 
+#include "base/ascii.h"
 #include <string.h>
 
 #define HIDDEN S("[REDACTED]")
@@ -16,24 +17,9 @@ struct span {
 	size_t from, to; /* empty: no secret here */
 };
 
-static bool alpha(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool alnum(char c)
-{
-	return alpha(c) || digit(c);
-}
-
 static bool ident(char c)
 {
-	return alnum(c) || c == '_';
+	return ascii_alnum(c) || c == '_';
 }
 
 static bool flag_char(char c)
@@ -43,17 +29,17 @@ static bool flag_char(char c)
 
 static bool value_char(char c)
 {
-	return alnum(c) || (c && strchr("._~+/=:@%-", c));
+	return ascii_alnum(c) || (c && strchr("._~+/=:@%-", c));
 }
 
 static bool base64_char(char c)
 {
-	return alnum(c) || c == '+' || c == '/';
+	return ascii_alnum(c) || c == '+' || c == '/';
 }
 
 static bool upper_or_digit(char c)
 {
-	return (c >= 'A' && c <= 'Z') || digit(c);
+	return (c >= 'A' && c <= 'Z') || ascii_digit(c);
 }
 
 static char at(str s, size_t i)
@@ -237,9 +223,9 @@ static struct span bot_rule(str s, size_t i)
 {
 	size_t colon, end;
 
-	if (!digit(at(s, i)) || digit(before(s, i)))
+	if (!ascii_digit(at(s, i)) || ascii_digit(before(s, i)))
 		return (struct span){ 0 };
-	colon = run(s, i, digit);
+	colon = run(s, i, ascii_digit);
 	if (colon - i < 6 || at(s, colon) != ':')
 		return (struct span){ 0 };
 	end = run(s, colon + 1, flag_char);
@@ -274,7 +260,7 @@ static struct span base64_rule(str s, size_t i)
 	for (size_t k = i; k < end; k++) {
 		up = up || (s.p[k] >= 'A' && s.p[k] <= 'Z');
 		low = low || (s.p[k] >= 'a' && s.p[k] <= 'z');
-		num = num || digit(s.p[k]);
+		num = num || ascii_digit(s.p[k]);
 	}
 	if (!up || !low || !num || in_path(s, i))
 		return (struct span){ 0 };

@@ -132,8 +132,7 @@ static bool member_fits(struct schema_run *k, const struct schema_at *at,
 	return schema_eval(k, schema, m, &spot, NULL);
 }
 
-/* Does the schema hold at the same value? */
-static bool here(struct schema_run *k, const struct schema_at *at, const struct json *schema)
+bool schema_here(struct schema_run *k, const struct schema_at *at, const struct json *schema)
 {
 	return schema_eval(k, schema, at->value, at->spot, at->seen);
 }
@@ -281,7 +280,7 @@ static bool kw_dependent_schemas(struct schema_run *k, const struct schema_at *a
 		return true;
 	for (const struct json *d = kw->child; d; d = d->next)
 		if (!json_is(d, JSON_ARRAY) && schema_member(k, at->value, d->key) &&
-		    !here(k, at, d))
+		    !schema_here(k, at, d))
 			return false;
 	return true;
 }
@@ -388,7 +387,7 @@ static bool kw_all(struct schema_run *k, const struct schema_at *at, const struc
 {
 	if (json_is(kw, JSON_ARRAY))
 		for (const struct json *s = kw->child; s; s = s->next)
-			if (!here(k, at, s))
+			if (!schema_here(k, at, s))
 				return false;
 	return true;
 }
@@ -409,8 +408,8 @@ static bool kw_if(struct schema_run *k, const struct schema_at *at, const struct
 	if (!then && !otherwise && !at->seen)
 		return true;
 	if (quietly(k, at, kw, at->seen))
-		return !then || here(k, at, then);
-	return !otherwise || here(k, at, otherwise);
+		return !then || schema_here(k, at, then);
+	return !otherwise || schema_here(k, at, otherwise);
 }
 
 static bool kw_ref(struct schema_run *k, const struct schema_at *at, const struct json *kw)
@@ -429,7 +428,7 @@ static bool kw_ref(struct schema_run *k, const struct schema_at *at, const struc
 	if (!target)
 		return true;
 	k->base = base;
-	bool fits = here(k, at, target);
+	bool fits = schema_here(k, at, target);
 	k->base = before;
 	return fits;
 }

@@ -3,11 +3,6 @@
  */
 #include "text/schema_parts.h"
 
-static bool fits(struct schema_run *k, const struct schema_at *at, const struct json *schema)
-{
-	return schema_eval(k, schema, at->value, at->spot, at->seen);
-}
-
 /* How much a fault tells: nothing where the alternative was not meant at all. */
 static int telling(const struct schema_fault *f, int depth)
 {
@@ -66,7 +61,7 @@ bool schema_kw_any(struct schema_run *k, const struct schema_at *at, const struc
 	if (!json_is(kw, JSON_ARRAY))
 		return true;
 	for (const struct json *s = kw->child; s && !(any && !at->seen); s = s->next) {
-		if (fits(k, at, s))
+		if (schema_here(k, at, s))
 			any = true;
 		else if (!k->quiet)
 			choice_add(&x, &k->fault, at->spot->depth);
@@ -82,7 +77,7 @@ bool schema_kw_one(struct schema_run *k, const struct schema_at *at, const struc
 	if (!json_is(kw, JSON_ARRAY))
 		return true;
 	for (const struct json *s = kw->child; s && fit < 2; s = s->next) {
-		if (fits(k, at, s))
+		if (schema_here(k, at, s))
 			fit++;
 		else if (!k->quiet)
 			choice_add(&x, &k->fault, at->spot->depth);

@@ -69,6 +69,9 @@ bool schema_spend(struct schema_run *k, size_t n);
 bool schema_eval(struct schema_run *k, const struct json *schema, const struct json *value,
 		 const struct schema_spot *spot, uint64_t *seen);
 
+/* The same at the value, and the place, that at has. */
+bool schema_here(struct schema_run *k, const struct schema_at *at, const struct json *schema);
+
 /* Note what is wrong; false. */
 bool schema_fault(struct schema_run *k, const struct schema_spot *spot, const char *fmt, ...)
 	PRINTF(3, 4);

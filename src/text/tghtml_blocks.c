@@ -279,7 +279,7 @@ static void push_list(struct tg_parse *r, struct tg_list l)
 
 static void enter_code(struct tg_parse *r, const MD_BLOCK_CODE_DETAIL *d)
 {
-	str lang = tg_attribute(r->a, &d->lang);
+	str lang = md_attribute(r->a, &d->lang, md_entity);
 
 	for (size_t i = 0; i < lang.n; i++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+#."

@@ -93,7 +93,4 @@ size_t tg_source(const struct tg_doc *d, size_t at);
 /* [from, to) as HTML; it begins and ends anywhere between characters. */
 str tg_html(const struct tg_doc *d, size_t from, size_t to);
 
-/* Text as HTML. */
-void tg_escape(struct buf *out, str s);
-
 #endif

@@ -6,6 +6,7 @@
 #include "text/tghtml_doc.h"
 
 #include "base/utf.h"
+#include "text/entity.h"
 
 /* In the order of opening when two last equally long. */
 enum kind { QUOTE, PRE, BOLD, ITALIC, STRIKE, LINK, CODE, KINDS };
@@ -43,28 +44,6 @@ static unsigned value(const struct tg_style *s, enum kind kind)
 	}
 }
 
-void tg_escape(struct buf *out, str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		switch (s.p[i]) {
-		case '<':
-			buf_add(out, S("&lt;"));
-			break;
-		case '>':
-			buf_add(out, S("&gt;"));
-			break;
-		case '&':
-			buf_add(out, S("&amp;"));
-			break;
-		case '"':
-			buf_add(out, S("&quot;"));
-			break;
-		default:
-			buf_addc(out, s.p[i]);
-		}
-	}
-}
-
 static const char *const opens[KINDS] = { "<blockquote>", "<pre>", "<b>",   "<i>",
 					  "<s>",          NULL,    "<code>" };
 static const char *const closes[KINDS] = { "</blockquote>", "</pre>", "</b>",   "</i>",
@@ -81,7 +60,7 @@ static void open_tag(struct emit *m, enum kind kind, unsigned v)
 	m->values[kind] = v;
 	if (kind == LINK) {
 		buf_add(&m->out, S("<a href=\""));
-		tg_escape(&m->out, m->d->links[v - 1]);
+		text_escape(&m->out, m->d->links[v - 1]);
 		buf_add(&m->out, S("\">"));
 		return;
 	}
@@ -146,7 +125,7 @@ str tg_html(const struct tg_doc *d, size_t from, size_t to)
 		size_t end =
 			r + 1 < d->runs_n && d->runs[r + 1].at < to ? d->runs[r + 1].at : to;
 		change_to(&m, r);
-		tg_escape(&m.out, str_sub((str){ d->text.p, d->text.n }, begin, end));
+		text_escape(&m.out, str_sub((str){ d->text.p, d->text.n }, begin, end));
 	}
 	while (m.depth)
 		close_tag(&m);

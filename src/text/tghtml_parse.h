@@ -11,7 +11,7 @@
 
 #include "text/tghtml_doc.h"
 
-#include <md4c.h>
+#include "text/md_text.h"
 
 #define DEPTH_MAX 16 /* what is nested deeper is not indented further */
 
@@ -73,9 +73,6 @@ void tg_add(struct tg_parse *r, str s, size_t src, size_t src_n);
 
 /* Text of a block of code, newlines included. */
 void tg_add_code(struct tg_parse *r, str s, size_t src);
-
-/* An attribute of md4c's as text. */
-str tg_attribute(struct arena *a, const MD_ATTRIBUTE *at);
 
 /* The innermost levels there are room for. */
 size_t tg_depths(const struct tg_parse *r);

@@ -4,6 +4,8 @@
  */
 #include "text/tghtml_doc.h"
 
+#include "text/entity.h"
+
 #define NO_RANGE SIZE_MAX
 
 struct pieces {
@@ -62,7 +64,7 @@ static void add_bare(struct pieces *p, const struct tg_photo *photo)
 		n = tg_cut(&alt, 0, n, p->limits.caption, true);
 	}
 	piece.plain = str_trim(text_of(&alt, 0, n));
-	tg_escape(&b, piece.plain);
+	text_escape(&b, piece.plain);
 	piece.html = buf_str(&b);
 	add(p, piece, NO_RANGE, NO_RANGE);
 }

@@ -5,7 +5,6 @@
 #include "text/tghtml_parse.h"
 
 #include "base/utf.h"
-#include "text/entity.h"
 
 #include <string.h>
 
@@ -16,25 +15,6 @@
 #define URL_MAX 512 /* bytes before a mark that are looked at */
 #define MARKS_MAX 64 /* more in a row are decoration */
 #define SHOWN_MAX 256 /* bytes of a target that is shown itself */
-
-/* An entity may stand for a control character. */
-static str entity(struct arena *a, str s)
-{
-	s = text_entity(a, s);
-	return s.n == 1 && (unsigned char)s.p[0] < ' ' ? S(" ") : s;
-}
-
-str tg_attribute(struct arena *a, const MD_ATTRIBUTE *at)
-{
-	struct buf b = buf_in(a, (size_t)at->size * 6);
-
-	for (size_t i = 0; at->size && at->substr_offsets[i] < at->size; i++) {
-		str part = str_sub((str){ at->text, at->size }, at->substr_offsets[i],
-				   at->substr_offsets[i + 1]);
-		buf_add(&b, at->substr_types[i] == MD_TEXT_ENTITY ? entity(a, part) : part);
-	}
-	return buf_str(&b);
-}
 
 static bool scheme(str url, const char *name)
 {
@@ -256,10 +236,11 @@ static int enter_span(MD_SPANTYPE type, void *detail, void *arg)
 	struct tg_span sp = { .type = type, .muted = r->mute };
 
 	if (type == MD_SPAN_A)
-		sp.target = encoded(r, tg_attribute(r->a, &((MD_SPAN_A_DETAIL *)detail)->href));
+		sp.target = encoded(
+			r, md_attribute(r->a, &((MD_SPAN_A_DETAIL *)detail)->href, md_entity));
 	if (type == MD_SPAN_IMG)
-		sp.target =
-			encoded(r, tg_attribute(r->a, &((MD_SPAN_IMG_DETAIL *)detail)->src));
+		sp.target = encoded(
+			r, md_attribute(r->a, &((MD_SPAN_IMG_DETAIL *)detail)->src, md_entity));
 	sp.decided = sp.muted;
 	if (!sp.muted && type == MD_SPAN_IMG && !r->links && is_photo(r, sp.target)) {
 		sp.decided = sp.photo = true;
@@ -449,7 +430,7 @@ static int add_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE n, void *arg)
 	if (!r->mute && !newline)
 		decide(r, src);
 	if (type == MD_TEXT_ENTITY)
-		s = entity(r->a, s);
+		s = md_entity(r->a, s);
 	if (r->mute)
 		buf_add(&r->alt, newline ? S(" ") : s);
 	else if (newline)

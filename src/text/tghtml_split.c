@@ -16,22 +16,10 @@
 #define LINKS_MAX 8192
 #define CLUSTER_MAX TG_LIMIT_MIN /* units; longer ones are cut */
 
-struct range {
-	uint32_t from, to;
-};
-
-static bool within(const struct range *r, size_t n, uint32_t cp)
-{
-	for (size_t i = 0; i < n; i++)
-		if (cp >= r[i].from && cp <= r[i].to)
-			return true;
-	return false;
-}
-
 /* What Telegram takes for nothing. */
 static bool unseen(uint32_t cp)
 {
-	static const struct range none[] = {
+	static const struct utf_range none[] = {
 		{ 0x00, 0x20 },       { 0x7F, 0xA0 },     { 0xAD, 0xAD },
 		{ 0x34F, 0x34F },     { 0x61C, 0x61C },   { 0x115F, 0x1160 },
 		{ 0x1680, 0x1680 },   { 0x17B4, 0x17B5 }, { 0x180B, 0x180F },
@@ -41,7 +29,7 @@ static bool unseen(uint32_t cp)
 		{ 0xE0000, 0xE0FFF },
 	};
 
-	return within(none, COUNT(none), cp);
+	return utf_within(none, COUNT(none), cp);
 }
 
 bool tg_visible(str text)

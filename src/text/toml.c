@@ -221,6 +221,7 @@ static int read_value(struct reader *r, struct node **out, struct err *e)
 	return OK;
 }
 
+/* alike: a header and a dotted key may go on through other tables, and both mark them */
 /* The table that holds the last part of a header; of an array of tables the last element
  * counts. */
 static int walk_header(struct reader *r, struct node *root, const struct path *p,

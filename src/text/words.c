@@ -4,13 +4,8 @@
  */
 #include "text/text.h"
 
+#include "base/ascii.h"
 /* --- slash commands ----------------------------------------------------------------- */
-
-static bool name_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
-}
 
 static bool space(char c)
 {
@@ -26,7 +21,7 @@ bool text_slash(struct arena *a, str message, str bot, str *word, str *args)
 		return false;
 	for (end = 1; end < s.n && !space(s.p[end]);)
 		end++;
-	while (i < end && name_char(s.p[i]))
+	while (i < end && ascii_word(s.p[i]))
 		i++;
 	name = str_sub(s, 1, i);
 	to = str_sub(s, i, end);

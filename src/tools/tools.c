@@ -63,11 +63,8 @@ int tools_open(struct tools **out, const struct tools_opt *opt, struct err *e)
 void tools_hide(struct tools *t, const str *secrets, size_t n)
 {
 	struct str_list *list = NEW(&t->arena, struct str_list);
-	str *v = NEWN(&t->arena, str, n + 1);
 
-	for (size_t i = 0; i < n; i++)
-		v[i] = arena_dup(&t->arena, secrets[i]);
-	*list = (struct str_list){ v, n };
+	*list = str_list_copy(&t->arena, (struct str_list){ secrets, n });
 	atomic_store(&t->secrets, list);
 }
 
