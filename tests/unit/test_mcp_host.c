@@ -335,7 +335,8 @@ static void bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_on
 	SCOPED(rig_done) struct rig r;
 
 	rig_init(&r);
-	r.cfg->start_timeout_ms = 300;
+	/* Within it the good one has to start, on a busy machine too. */
+	r.cfg->start_timeout_ms = 2000;
 	add(&r, "silent", TRICKS("silent"));
 	add(&r, "gone", TRICKS())->command = S("/nonexistent");
 	add(&r, "exits", TRICKS("exit=1"))->env = (struct str_list){ &S("MY_KEY=my key"), 1 };
@@ -344,7 +345,7 @@ static void bad_servers_are_named_with_their_reason_and_do_not_delay_the_good_on
 	assert_text(call(&r, "good", "echo", "{\"text\":\"x\"}"), "x");
 	ready(&r);
 	assert_int_equal(status_of(&r, "silent").state, MCP_FAILED);
-	assert_text(status_of(&r, "silent").note, "no answer to initialize within 300 ms");
+	assert_text(status_of(&r, "silent").note, "no answer to initialize within 2000 ms");
 	assert_int_equal(status_of(&r, "gone").state, MCP_FAILED);
 	assert_non_null(strstr(status_of(&r, "gone").note.p, "/nonexistent"));
 	assert_text(status_of(&r, "exits").note, "exit 1; stderr: cannot find [REDACTED]");
@@ -841,12 +842,12 @@ static void a_hung_idle_server_is_found_and_started_again(void **state)
 	struct err e = { 0 };
 
 	rig_init(&r);
-	r.cfg->ping_interval_ms = 200;
+	r.cfg->ping_interval_ms = 1000;
 	add(&r, "mute", TRICKS("no-ping"));
 	add(&r, "stuck", TRICKS());
 	go(&r);
 	ready(&r);
-	assert_int_equal(cancel_init(&c, NULL, 30, &e), OK);
+	assert_int_equal(cancel_init(&c, NULL, 300, &e), OK);
 	assert_int_equal(call_rc(&r, "stuck", "freeze", "{}", &result, &c, &e), E_TIMEOUT);
 	await(status_of(&r, "mute").restarts >= 1);
 	await(status_of(&r, "stuck").restarts >= 1);
@@ -860,13 +861,13 @@ static void a_live_idle_server_is_left_alone(void **state)
 	str pid;
 
 	rig_init(&r);
-	r.cfg->ping_interval_ms = 100;
+	r.cfg->ping_interval_ms = 500; /* which is also how long an answer may take */
 	log = arena_fmt(&r.a, "%s/log", r.dir).p;
 	add(&r, "one", TRICKS(arena_fmt(&r.a, "log=%s", log).p));
 	go(&r);
 	ready(&r);
 	pid = call(&r, "one", "pid", "{}");
-	await(lines_with(&r, log, "\"ping\"") >= 4);
+	await(lines_with(&r, log, "\"ping\"") >= 3);
 	assert_true(str_eq(pid, call(&r, "one", "pid", "{}")));
 }
 

@@ -106,6 +106,16 @@ static int reply(struct world *w, const char *who, const char *message)
 	return store_commit(&tx, &w->e);
 }
 
+/* It came back once, was answered, and runs again. */
+static void answered_once(struct world *w, const struct asked *q)
+{
+	ok(w, come_back(w, q, 1, 1));
+	ok(w, reply(w, "ada", ""));
+	struct tx tx = world_begin(w);
+	ok(w, store_call_start(&tx, q->t.id, &q->call, &w->e));
+	world_commit(w, &tx);
+}
+
 static struct question *of_call(struct world *w, const struct asked *q, size_t *n)
 {
 	struct question *v;
@@ -198,11 +208,7 @@ static void only_the_last_round_is_what_a_call_waits_for(void **state)
 	struct asked q = running(w, false);
 	size_t n;
 
-	ok(w, come_back(w, &q, 1, 1));
-	ok(w, reply(w, "ada", ""));
-	struct tx tx = world_begin(w);
-	ok(w, store_call_start(&tx, q.t.id, &q.call, &w->e));
-	world_commit(w, &tx);
+	answered_once(w, &q);
 	ok(w, come_back(w, &q, 2, 1));
 	struct question *v = of_call(w, &q, &n);
 	assert_int_equal(n, 1);
@@ -216,11 +222,7 @@ static void what_only_the_server_reads_is_kept_until_the_call_is_over(void **sta
 	struct asked q = running(w, false);
 	enum question_state s;
 
-	ok(w, come_back(w, &q, 1, 1));
-	ok(w, reply(w, "ada", ""));
-	struct tx tx = world_begin(w);
-	ok(w, store_call_start(&tx, q.t.id, &q.call, &w->e));
-	world_commit(w, &tx);
+	answered_once(w, &q);
 	ok(w, come_back(w, &q, 2, 2));
 	assert_text(world_text(w, KEPT), "/,a/state,b/state");
 	ok(w, store_question_state(
@@ -230,7 +232,7 @@ static void what_only_the_server_reads_is_kept_until_the_call_is_over(void **sta
 	assert_int_equal(store_question_state(w->s, S("none"), &s, &w->e), E_NOENT);
 	ok(w, reply(w, "ada", ""));
 	ok(w, reply(w, "ada", ""));
-	tx = world_begin(w);
+	struct tx tx = world_begin(w);
 	ok(w, store_call_start(&tx, q.t.id, &q.call, &w->e));
 	q.call.state = CALL_DONE;
 	q.call.result = S("r");
