@@ -24,8 +24,8 @@
 #include "os/spawner.h"
 #include "os/thread.h"
 #include "store/inbox.h"
-#include "store/system.h"
 #include "store/memory.h"
+#include "store/system.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -540,12 +540,12 @@ int gateway_run(struct engine *g, const struct gateway_opt *opt, int *signo, str
 	};
 	int rc;
 
-	errands_init(&d.errands, g);
 	feed_init(&d.feed, opt->notify, g->cfg);
 	*signo = 0;
 	if ((rc = engine_check_schema(g, e)) < 0 ||
 	    (rc = cancel_init(&d.deliver, NULL, 0, e)) < 0)
 		return rc;
+	errands_init(&d.errands, g);
 	if (g->cfg->cron.enabled)
 		rc = jobs_sync(g->store, &g->cfg->cron, &g->root, e);
 	if (rc == OK) {

@@ -298,7 +298,7 @@ struct look {
 	struct map chats; /* of late jobs, a bool: has a row of a job waiting */
 	int64_t now, waiting; /* rows of jobs that wait, -1: not counted yet */
 	size_t carried; /* jobs that were moved on */
-	bool put_off, fired;
+	bool put_off, fired, told;
 	bool zoneless; /* the zone of one could not be read */
 	bool passed_by; /* and one more such zone is left out from now on */
 };
@@ -312,6 +312,7 @@ static int give_up(struct look *l, struct tx *tx, const struct job *job, const c
 
 	log_error("job.broken", "job=%lld err=%.*s hint=\"it is switched off\"",
 		  (long long)job->id, STRF(log_q(a, error)));
+	l->told = true;
 	return store_job_break(tx, job, error, job_broken(job, error, a), e);
 }
 
@@ -467,6 +468,8 @@ static int start_due(struct engine *g, struct jobs *j, int64_t now, struct left 
 		return rc;
 	if (l.fired)
 		bell_ring(&g->inbox);
+	if (l.told)
+		bell_ring(&g->outbox);
 	bool full = n[ON_TIME] == DUE_MAX || n[LATE] == DUE_MAX;
 	left->more = full && (l.carried > 0 || l.passed_by);
 	left->put_off = l.put_off || j->passed_by[0];

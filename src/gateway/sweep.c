@@ -3,6 +3,7 @@
  */
 #include "gateway/sweep.h"
 
+#include "gateway/work.h"
 #include "os/clock.h"
 #include "os/heap.h"
 #include "os/http.h"
@@ -43,6 +44,8 @@ int sweep_up(struct sweep *s, struct engine *g, const struct cancel *c, struct e
 
 	shrink(g);
 	rc = store_recover(g->store, c, &turns, e);
+	if (rc == OK)
+		work_news(g);
 	if (rc == OK && turns) {
 		log_info("turns.recovered", "n=%lld", (long long)turns);
 		bell_ring(&g->inbox);

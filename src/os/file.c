@@ -198,17 +198,25 @@ int file_create(const char *path, str content, unsigned mode, struct err *e)
 	return rc;
 }
 
-/* part gets its name, where there is nothing.  Mounts without hard links have a rename that
- * replaces nothing, and the other way. */
+static int not_named(const char *path, struct err *e)
+{
+	return errno == EEXIST ? err_set(e, E_BUSY, "%s: exists already", path)
+			       : err_sys(e, "%s", path);
+}
+
+/* part gets its name, where there is nothing.  Mounts without a rename that replaces nothing
+ * have hard links; there nothing is named that cannot lose its other name. */
 static int name_it(const char *part, const char *path, struct err *e)
 {
-	if (link(part, path) == 0)
-		(void)unlink(part);
-	else if (errno == EEXIST)
-		return err_set(e, E_BUSY, "%s: exists already", path);
-	else if (syscall(SYS_renameat2, AT_FDCWD, part, AT_FDCWD, path, NOREPLACE) != 0)
-		return errno == EEXIST ? err_set(e, E_BUSY, "%s: exists already", path)
-				       : err_sys(e, "%s", path);
+	if (syscall(SYS_renameat2, AT_FDCWD, part, AT_FDCWD, path, NOREPLACE) != 0) {
+		if (errno == EEXIST || link(part, path) != 0)
+			return not_named(path, e);
+		if (unlink(part) != 0) {
+			int rc = err_sys(e, "%s: remove", part);
+			(void)unlink(path);
+			return rc;
+		}
+	}
 	sync_parent(path);
 	return OK;
 }
@@ -446,11 +454,10 @@ static bool lock_exclusive(int fd)
 	return true;
 }
 
-int lock_take(int *fd, const char *path, struct err *e)
+int lock_borrow(int *fd, const char *path, struct err *e)
 {
 	SCOPED(fd_drop)
 	int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0600);
-	char text[24];
 
 	if (lock < 0)
 		return err_sys(e, "%s", path);
@@ -460,12 +467,22 @@ int lock_take(int *fd, const char *path, struct err *e)
 				       (long long)pid_in(lock));
 		return err_sys(e, "%s: lock", path);
 	}
-	int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
-	/* The number is for humans; the lock counts even on a full disk. */
-	if (ftruncate(lock, 0) == 0)
-		(void)!pwrite(lock, text, (size_t)n, 0);
 	*fd = lock;
 	lock = -1;
+	return OK;
+}
+
+int lock_take(int *fd, const char *path, struct err *e)
+{
+	char text[24];
+	int rc = lock_borrow(fd, path, e);
+
+	if (rc < 0)
+		return rc;
+	int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
+	/* The number is for humans; the lock counts even on a full disk. */
+	if (ftruncate(*fd, 0) == 0)
+		(void)!pwrite(*fd, text, (size_t)n, 0);
 	return OK;
 }
 

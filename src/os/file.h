@@ -66,8 +66,10 @@ int disk_sync_time(const char *dir, int64_t *us, struct err *e) MUSTUSE;
 int fd_write_all(int fd, str s, const struct cancel *c, struct err *e) MUSTUSE;
 
 /* Take an exclusive flock without waiting: OK with *fd owned by the caller, E_BUSY held.
- * The file is created 0600 and then holds our pid.  probe: is it held by another open file
- * description?  A missing file is not held. */
+ * The file is created 0600.  take: it then holds our pid, and its time of change is that of the
+ * taking.  borrow, for a moment: it stays as who had it last left it.  probe: is it held by
+ * another open file description?  A missing file is not held. */
+int lock_borrow(int *fd, const char *path, struct err *e) MUSTUSE;
 int lock_take(int *fd, const char *path, struct err *e) MUSTUSE;
 bool lock_probe(const char *path, int64_t *pid);
 

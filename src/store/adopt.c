@@ -382,7 +382,7 @@ int adopt_in_place(struct store *s, const struct cancel *c, struct err *e)
 {
 	SCOPED(fd_drop) int lock = -1;
 	SCOPED(db_drop) struct db *db = NULL;
-	int rc = s->lock_fd < 0 ? lock_take(&lock, s->lock_path, e) : OK;
+	int rc = s->lock_fd < 0 ? lock_borrow(&lock, s->lock_path, e) : OK;
 
 	if (rc == OK)
 		rc = db_open(&db, s->path, true, &s->latch, e);

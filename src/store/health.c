@@ -43,7 +43,8 @@ static int read_model(struct db *db, struct arena *a, struct store_health *out, 
 	return rc;
 }
 
-/* The lock's file is written by who takes it, and by nobody else. */
+/* The lock's file is written by the daemon that takes it, and by nobody else: commands borrow it
+ * and leave it as it is, so that while one does a dead daemon is not taken for a new one. */
 static int64_t daemon_since(const struct store *s)
 {
 	struct stat st;

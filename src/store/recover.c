@@ -207,7 +207,7 @@ int store_recover(struct store *s, const struct cancel *c, int64_t *n, struct er
 
 	if (store_reads(s))
 		return err_set(e, E_DENIED, "%s: opened for reading only", s->path);
-	if (s->mode == STORE_CLI && (rc = lock_take(&borrowed, s->lock_path, e)) < 0)
+	if (s->mode == STORE_CLI && (rc = lock_borrow(&borrowed, s->lock_path, e)) < 0)
 		return rc;
 	rc = look(&dead, &old, s, &a, c, e);
 	for (size_t i = 0; rc == OK && i < dead.n; i++)

@@ -182,7 +182,7 @@ void store_close(struct store *s)
 		return;
 	readers_free(s->readers);
 	if (s->writer && s->mode == STORE_CLI && store_commits(s) > 0)
-		(void)!lock_take(&s->lock_fd, s->lock_path, NULL);
+		(void)!lock_borrow(&s->lock_fd, s->lock_path, NULL);
 	if (s->writer && s->lock_fd >= 0)
 		checkpoint_all(s);
 	db_close(s->writer);

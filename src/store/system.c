@@ -134,12 +134,17 @@ int store_system_next_at(struct store *s, int64_t *at_ms, struct err *e)
 /* A row whose work killed the process again and again waits longer each time. */
 int system_recover(struct tx *tx, str owner, struct err *e)
 {
-	return db_run(
+	int64_t n = 0;
+	int rc = db_run(
 		tx_db(tx),
 		"UPDATE system_rows SET owner = '', error = 'interrupted', ready_at_ms = "
 		"iif(attempts < 3, ready_at_ms, ?2 + min(?3 << min(attempts - 3, 10), ?4)) "
 		"WHERE owner = ?1",
 		DB_ARGS(db_text(owner), db_i64(clock_now_ms()), db_i64(RETRY_MS),
 			db_i64(RETRY_MOST_MS)),
-		NULL, e);
+		&n, e);
+
+	if (n > 0)
+		tx->news |= STORE_NEWS_SYSTEM;
+	return rc;
 }

@@ -2,6 +2,7 @@
  * The clock's look at jobs: what is due becomes a row, and what waits is looked at anew when the
  * clock is set back.
  */
+#include "ringing.h"
 #include "store_world.h"
 
 #include "base/date.h"
@@ -149,6 +150,34 @@ static void a_schedule_that_cannot_be_read_is_switched_off_and_told(void **state
 			 1);
 	(void)tick(&k, w);
 	assert_int_equal(world_i64(w, "SELECT count(*) FROM job_runs"), 1);
+}
+
+static void what_is_due_calls_a_worker_and_what_is_told_a_deliverer(void **state)
+{
+	struct world *w = *state;
+	struct clocked k;
+
+	begin(&k, w);
+	bells_init(&k.g);
+	(void)tick(&k, w);
+	assert_false(rung(&k.g.inbox) || rung(&k.g.outbox));
+	(void)add(w, "cron", S("* * *"), clock_now_ms() - 1000); /* no schedule: switched off */
+	(void)tick(&k, w);
+	assert_true(rung(&k.g.outbox));
+	assert_false(rung(&k.g.inbox));
+	(void)add(w, "every", S("1h"), clock_now_ms() - 1000);
+	(void)tick(&k, w);
+	assert_true(rung(&k.g.inbox));
+	assert_false(rung(&k.g.outbox));
+	/* As long as nobody took it, for a row of a command's rang no bell here. */
+	(void)tick(&k, w);
+	assert_true(rung(&k.g.inbox));
+	world_sql(w, "UPDATE inbox SET state = 'done'; UPDATE job_runs SET state = 'error', "
+		     "reason = 'failed', error = 'no luck' WHERE state = 'started'");
+	(void)tick(&k, w);
+	assert_false(rung(&k.g.inbox));
+	assert_true(rung(&k.g.outbox)); /* it failed */
+	bells_done(&k.g);
 }
 
 static int64_t begun(struct world *w)
@@ -454,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_first_date_stays_the_first_when_the_clock_is_set_back),
 		TEST(a_zone_that_cannot_be_read_holds_up_only_what_needs_it),
+		TEST(what_is_due_calls_a_worker_and_what_is_told_a_deliverer),
 		TEST(a_schedule_that_cannot_be_read_is_switched_off_and_told),
 		TEST(late_jobs_are_not_in_the_way_of_those_on_time),
 		TEST(late_jobs_follow_as_fast_as_they_are_worked_off_the_oldest_first),

@@ -2,6 +2,7 @@
  * The clock's look at questions: over in time, asked again once, and no hurry when nothing can
  * be written.
  */
+#include "ringing.h"
 #include "store_world.h"
 
 #include "gateway/questions.h"
@@ -84,6 +85,31 @@ static void what_cannot_be_written_is_not_tried_at_once_again(void **state)
 	ok(w, questions_look(&g, S("test"), &reposted, NULL, &at, &w->e));
 }
 
+/* One worker, one deliverer looks when a bell rings, and else nobody for half a minute. */
+static void what_is_over_calls_a_worker_and_what_is_asked_again_a_deliverer(void **state)
+{
+	struct world *w = *state;
+	struct engine g = engine(w);
+	bool reposted = true;
+	int64_t at = 0;
+
+	bells_init(&g);
+	ask(w, clock_now_ms() + 60000);
+	ok(w, questions_look(&g, S("test"), &reposted, NULL, &at, &w->e));
+	assert_false(rung(&g.inbox) || rung(&g.outbox));
+	/* A daemon before this one asked it, and it went out. */
+	world_sql(w,
+		  "UPDATE approvals SET poster = 'before'; UPDATE outbox SET state = 'done'");
+	reposted = false;
+	ok(w, questions_look(&g, S("test"), &reposted, NULL, &at, &w->e));
+	assert_true(rung(&g.outbox));
+	assert_false(rung(&g.inbox));
+	world_sql(w, "UPDATE approvals SET expires_at_ms = 1000");
+	ok(w, questions_look(&g, S("test"), &reposted, NULL, &at, &w->e));
+	assert_true(rung(&g.inbox));
+	bells_done(&g);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -91,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_question_there_is_nothing_to_wait_for),
 		TEST(a_question_ends_when_its_time_is_over),
+		TEST(what_is_over_calls_a_worker_and_what_is_asked_again_a_deliverer),
 		TEST(what_cannot_be_written_is_not_tried_at_once_again),
 	};
 

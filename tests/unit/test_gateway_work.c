@@ -522,6 +522,50 @@ static void a_posted_question_knows_its_message(void **state)
 	assert_text(text(d, "SELECT message_id FROM approvals"), "77");
 }
 
+/* An approval, and the second field of a form, that stand in a chat already and are put again. */
+static const char asked_again[] =
+	"INSERT INTO sessions (id, channel, address, created_at_ms, updated_at_ms) "
+	"VALUES ('s', 'test', '1', 1, 1);"
+	"INSERT INTO approvals (id, session_id, turn_id, call_id, channel, address, tool, "
+	"command, hash, state, message_id, created_at_ms, expires_at_ms) VALUES ('q', 's', "
+	"'t', "
+	"'c', 'test', '1', 'x', '{}', 'h', 'pending', '5', 1, 2);"
+	"INSERT INTO questions (id, session_id, turn_id, call_id, channel, address, requester, "
+	"server, round, idx, params, state, field, message_id, created_at_ms, expires_at_ms) "
+	"VALUES ('f', 's', 't', 'c', 'test', '1', '7', 'x', 1, 1, '{}', 'pending', 1, '6', 1, "
+	"2);"
+	"INSERT INTO outbox (channel, address, kind, text, approval_id, created_at_ms) "
+	"VALUES ('test', '1', 'approval', 'q', 'q', 1);"
+	"INSERT INTO outbox (channel, address, kind, text, question_id, created_at_ms) "
+	"VALUES ('test', '1', 'approval', '1', 'f', 1);"
+	"INSERT INTO outbox (channel, address, kind, text, created_at_ms) "
+	"VALUES ('test', '1', 'notice', '1', 1)";
+
+static void a_question_whose_new_message_did_not_arrive_keeps_its_old_one(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake;
+
+	world_sql(d->k->w, asked_again);
+	d->ends = "ddo";
+	for (int i = 0; i < 3; i++)
+		ok(d->k->w, deliver(d, &wake));
+	assert_text(text(d, "SELECT message_id FROM approvals"), "5");
+	assert_text(text(d, "SELECT message_id FROM questions"), "6");
+}
+
+static void a_field_of_a_form_knows_its_message_while_it_is_the_one_that_is_asked(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake;
+
+	world_sql(d->k->w, asked_again);
+	for (int i = 0; i < 3; i++)
+		ok(d->k->w, deliver(d, &wake));
+	assert_text(text(d, "SELECT message_id FROM approvals"), "77");
+	assert_text(text(d, "SELECT message_id FROM questions"), "77");
+}
+
 static void replies_of_an_address_wait_for_each_other_and_for_nobody_else(void **state)
 {
 	struct desk *d = *state;
@@ -642,6 +686,8 @@ int main(void)
 		TEST(an_address_that_moved_takes_its_rows_along),
 		TEST(a_wait_for_all_holds_the_whole_channel),
 		TEST(a_posted_question_knows_its_message),
+		TEST(a_question_whose_new_message_did_not_arrive_keeps_its_old_one),
+		TEST(a_field_of_a_form_knows_its_message_while_it_is_the_one_that_is_asked),
 		TEST(replies_of_an_address_wait_for_each_other_and_for_nobody_else),
 		TEST(a_row_that_cannot_be_rendered_goes_out_as_it_is),
 		TEST(what_was_sent_is_recorded_as_soon_as_there_is_room),

@@ -21,6 +21,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -29,6 +30,18 @@ static char dir[] = "/tmp/gantry-file-XXXXXX";
 static const char *in_dir(struct arena *a, const char *name)
 {
 	return arena_fmt(a, "%s/%s", dir, name).p;
+}
+
+/* Stands in place of libc's. */
+static bool stuck; /* nothing can be removed */
+
+int unlink(const char *path)
+{
+	if (stuck) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
 static int64_t mode_of(const char *path)
@@ -193,6 +206,26 @@ static void a_placed_file_replaces_nothing_and_leaves_nothing_beside_it(void **s
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(place), 0);
 	assert_int_equal(file_place(path, S("x"), 0600, &e), E_NOENT);
+}
+
+static void a_finished_file_has_one_name_also_where_nothing_can_be_removed(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *part = in_dir(&a, "copy.part"), *path = in_dir(&a, "copy");
+	struct err e = { 0 };
+
+	assert_int_equal(file_create(part, S("all"), 0600, &e), OK);
+	stuck = true;
+	int rc = file_settle(part, path, &e);
+	stuck = false;
+	assert_int_equal(rc, OK);
+	assert_false(path_taken(part));
+	assert_true(path_taken(path));
+	assert_int_equal(file_create(part, S("more"), 0600, &e), OK);
+	assert_int_equal(file_settle(part, path, &e), E_BUSY);
+	assert_int_equal(file_bytes(path), 3);
+	assert_int_equal(unlink(part), 0);
+	assert_int_equal(unlink(path), 0);
 }
 
 static void a_file_is_added_to_up_to_a_limit(void **state)
@@ -366,6 +399,31 @@ static void a_lock_is_held_by_one(void **state)
 	assert_int_equal(lock_take(&fd, in_dir(&a, "no/such"), &e), E_NOENT);
 }
 
+static void a_lock_that_is_borrowed_stays_as_it_was_left(void **state)
+{
+	SCOPED(arena_free) struct arena a = { 0 };
+	const char *path = in_dir(&a, "lent");
+	const struct timespec long_ago[] = { { 1000, 0 }, { 1000, 0 } };
+	int64_t pid = 0;
+	struct stat st;
+	int fd = -1, other = -1;
+
+	assert_int_equal(file_create(path, S("77\n"), 0600, NULL), OK);
+	assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+	assert_int_equal(lock_borrow(&fd, path, NULL), OK);
+	assert_int_equal(lock_take(&other, path, NULL), E_BUSY);
+	assert_true(lock_probe(path, &pid));
+	assert_int_equal(pid, 77);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mtime, 1000);
+	fd_drop(&fd);
+	assert_int_equal(lock_take(&fd, path, NULL), OK);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_mtime > 1000);
+	fd_drop(&fd);
+	assert_int_equal(unlink(path), 0);
+}
+
 struct probing {
 	const char *path;
 	struct bell stop;
@@ -418,12 +476,15 @@ int main(void)
 		cmocka_unit_test(replacing_keeps_links_and_leaves_nothing_else),
 		cmocka_unit_test(a_file_is_created_once),
 		cmocka_unit_test(a_placed_file_replaces_nothing_and_leaves_nothing_beside_it),
+		cmocka_unit_test(
+			a_finished_file_has_one_name_also_where_nothing_can_be_removed),
 		cmocka_unit_test(a_file_is_added_to_up_to_a_limit),
 		cmocka_unit_test(directories_are_made_with_their_parents),
 		cmocka_unit_test(names_are_listed_in_the_order_of_their_bytes),
 		cmocka_unit_test(all_is_written_to_a_slow_reader),
 		cmocka_unit_test(a_write_that_nobody_reads_can_be_cancelled),
 		cmocka_unit_test(a_lock_is_held_by_one),
+		cmocka_unit_test(a_lock_that_is_borrowed_stays_as_it_was_left),
 		cmocka_unit_test(looking_at_a_lock_does_not_hold_it),
 	};
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -303,8 +304,14 @@ static void a_command_recovers_only_where_no_daemon_runs(void **state)
 	assert_text(world_text(w, "SELECT state FROM turns"), "running");
 	store_close(w->s);
 	w->s = NULL;
+	const char *lock = world_path(w, "gantry.db.lock");
+	struct stat before, after;
+	assert_int_equal(0, stat(lock, &before));
 	ok(w, store_recover(s, NULL, &n, &w->e));
 	assert_int_equal(1, n);
+	/* By which one sees when the daemon began. */
+	assert_int_equal(0, stat(lock, &after));
+	assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim);
 	assert_text(world_text(w, "SELECT state FROM turns"), "interrupted");
 	/* The lock was only borrowed. */
 	w->s = world_open(w, STORE_DAEMON);
