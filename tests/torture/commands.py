@@ -106,8 +106,9 @@ def files(top):
 
 
 def plainly(names):
-    """File names without dates, and without what SQLite keeps beside a database."""
-    return {re.sub(r"\d+", "#", n) for n in names if not re.search(
+    """File names without dates and the numbers of copies, for a copy takes the next name when it cannot see that one
+    is free; and without what SQLite keeps beside a database."""
+    return {re.sub(r"\d+", "#", re.sub(r"\.\d+\.bak$", ".bak", n)) for n in names if not re.search(
         r"(-wal|-shm|\.lock|\.wake|owners/[^/]+|mcp-\w+\.log|ledger|places|curl.*)$", n)}
 
 
