@@ -53,7 +53,7 @@ static int add_answer(struct errands *x, const struct errand *n, str text, struc
 	return store_commit(&tx, e);
 }
 
-/* What was done was done: that is told as soon as there is room for it. */
+/* What was done was done: that is told as soon as there is room for it, unless a /stop came. */
 static void answer(struct errands *x, struct errand *n, str text)
 {
 	struct err e = { 0 };
@@ -62,8 +62,9 @@ static void answer(struct errands *x, struct errand *n, str text)
 	do
 		rc = add_answer(x, n, text, &e);
 	while ((rc == E_FULL || rc == E_BUSY) &&
-	       wait_ms(ROOM_LOOK_MS, &x->g->root, NULL) == OK);
-	if (rc < 0)
+	       wait_ms(ROOM_LOOK_MS, &x->g->root, NULL) == OK &&
+	       cancel_reason(&n->token) != CANCEL_USER);
+	if (rc < 0 && cancel_reason(&n->token) != CANCEL_USER)
 		log_warn("command.unanswered", "channel=%.*s err=%.*s",
 			 STRF(log_q(&n->a, n->channel)), STRF(log_q(&n->a, str_of(e.msg))));
 	bell_ring(&x->g->outbox);

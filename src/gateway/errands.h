@@ -42,14 +42,14 @@ struct errands {
 void errands_init(struct errands *x, struct engine *g);
 
 /* As slash_command(), but for what is slow: that becomes an errand, with no *reply now, and
- * c is not for it. */
+ * c is not for it; where it cannot, because there are too many, *reply says so. */
 bool errands_command(struct errands *x, str channel, str address, str sender, str text,
 		     struct arena *a, str *reply, const struct cancel *c);
 
 /* Is one of the address under way?  Of any with "". */
 bool errands_run(struct errands *x, str channel, str address);
 
-/* End those of the address, which then answer nothing. */
+/* End those of the address, which then answer nothing, but for what is in the outbox already. */
 void errands_stop(struct errands *x, str channel, str address);
 
 /* Once the engine's stop has fired: wait until each has answered, and tidy up. */

@@ -4,6 +4,7 @@
  */
 #include "agent_world.h"
 #include "full_disk.h"
+#include "ringing.h"
 
 #include "gateway/work.h"
 #include "os/clock.h"
@@ -106,10 +107,7 @@ static int setup(void **state)
 	turns_init(&d->g.turns);
 	assert_int_equal(cancel_init(&d->g.root, NULL, 0, NULL), OK);
 	assert_int_equal(cancel_init(&d->g.stop, &d->g.root, 0, NULL), OK);
-	assert_int_equal(bell_init(&d->g.inbox, NULL), OK);
-	assert_int_equal(bell_init(&d->g.outbox, NULL), OK);
-	assert_int_equal(bell_init(&d->g.control, NULL), OK);
-	assert_int_equal(bell_init(&d->g.clock, NULL), OK);
+	bells_init(&d->g);
 	d->g.store = d->k->w->s;
 	*state = d;
 	return 0;
@@ -120,10 +118,7 @@ static int teardown(void **state)
 	struct desk *d = *state;
 
 	atomic_store(&full_writes, 0);
-	bell_done(&d->g.clock);
-	bell_done(&d->g.control);
-	bell_done(&d->g.outbox);
-	bell_done(&d->g.inbox);
+	bells_done(&d->g);
 	cancel_done(&d->g.stop);
 	cancel_done(&d->g.root);
 	turns_done(&d->g.turns);
@@ -141,14 +136,6 @@ static void assert_text(str got, const char *want)
 static str text(struct desk *d, const char *sql)
 {
 	return world_text(d->k->w, sql);
-}
-
-static bool rung(struct bell *b)
-{
-	bool is = wait_fd(b->fd, POLLIN, clock_mono_ms() - 1, NULL, NULL) == OK;
-
-	bell_hear(b);
-	return is;
 }
 
 static int turn(struct desk *d, struct work_done *done)
@@ -554,6 +541,48 @@ static void a_question_whose_new_message_did_not_arrive_keeps_its_old_one(void *
 	assert_text(text(d, "SELECT message_id FROM questions"), "6");
 }
 
+static void a_question_that_reached_nobody_calls_the_clock_which_ends_it(void **state)
+{
+	struct desk *d = *state;
+	int64_t wake;
+
+	world_sql(d->k->w, asked_again);
+	world_sql(d->k->w,
+		  "UPDATE approvals SET message_id = '', expires_at_ms = 9000000000000000;"
+		  "UPDATE questions SET message_id = '', expires_at_ms = 9000000000000000;"
+		  "DELETE FROM outbox WHERE kind = 'notice'");
+	d->ends = "dd";
+	for (int i = 0; i < 2; i++) {
+		ok(d->k->w, deliver(d, &wake));
+		assert_true(rung(&d->g.clock));
+	}
+	assert_text(
+		text(d,
+		     "SELECT count(*) FROM approvals WHERE expires_at_ms < 9000000000000000"),
+		"1");
+	assert_text(
+		text(d,
+		     "SELECT count(*) FROM questions WHERE expires_at_ms < 9000000000000000"),
+		"1");
+}
+
+static void what_memory_has_to_do_now_and_then_calls_the_system_worker(void **state)
+{
+	struct desk *d = *state;
+	struct world *w = d->k->w;
+	struct config cfg = { .memory = { .enabled = true, .consolidate_minutes = 30 } };
+
+	d->g.cfg = &cfg;
+	ok(w, work_schedule(&d->g, NULL, &w->e));
+	assert_false(rung(&d->g.system)); /* from now on it counts */
+	world_sql(w, "UPDATE heartbeats SET beat_at_ms = 1000 WHERE part = 'consolidation'");
+	ok(w, work_schedule(&d->g, NULL, &w->e));
+	assert_true(rung(&d->g.system));
+	assert_text(text(d, "SELECT count(*) FROM system_rows"), "1");
+	ok(w, work_schedule(&d->g, NULL, &w->e));
+	assert_false(rung(&d->g.system));
+}
+
 static void a_field_of_a_form_knows_its_message_while_it_is_the_one_that_is_asked(void **state)
 {
 	struct desk *d = *state;
@@ -687,6 +716,8 @@ int main(void)
 		TEST(a_wait_for_all_holds_the_whole_channel),
 		TEST(a_posted_question_knows_its_message),
 		TEST(a_question_whose_new_message_did_not_arrive_keeps_its_old_one),
+		TEST(a_question_that_reached_nobody_calls_the_clock_which_ends_it),
+		TEST(what_memory_has_to_do_now_and_then_calls_the_system_worker),
 		TEST(a_field_of_a_form_knows_its_message_while_it_is_the_one_that_is_asked),
 		TEST(replies_of_an_address_wait_for_each_other_and_for_nobody_else),
 		TEST(a_row_that_cannot_be_rendered_goes_out_as_it_is),
