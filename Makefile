@@ -234,7 +234,7 @@ check-static: deps-dev build static ## the static program: hardened, small, at h
 		$(PYTEST) $(PYTEST_ARGS) -m 'not long' tests/scenes
 
 .PHONY: check-cross check-reproducible
-check-cross: ## the program for arm64, under an emulator
+check-cross: deps-dev ## the program for arm64, under an emulator
 	@$(MAKE) static ARCH=arm64
 	@GANTRY_ARM64=build/static-arm64/gantry GANTRY_ARM64_ECHO=build/static-arm64/bench/mcp_echo \
 		$(PYTEST) $(PYTEST_ARGS) tests/arm64
@@ -291,7 +291,7 @@ test-counterparts: deps-dev build ## the third-party programs from npm, cached o
 	@rig=$$(scripts/counterparts) && GANTRY_COUNTERPARTS="$$rig" $(drive) \
 		$(PYTEST) $(PYTEST_ARGS) tests/counterparts
 
-conformance: build ## every client scenario of the public MCP conformance suite
+conformance: deps-dev build ## every client scenario of the public MCP conformance suite
 	@rig=$$(scripts/counterparts) && tests/counterparts/conformance.py $(OUT)/test/mcp-probe "$$rig"
 
 check-asan: ## unit tests and scenes under AddressSanitizer and UBSan
@@ -344,13 +344,13 @@ mutants: deps-dev build ## small faults in policy, gating, journal, scheduling: 
 	@$(MAKE) --no-print-directory $$(scripts/mutants --units $(mutants_args))
 	@scripts/mutants $(mutants_args)
 
-bench: deps-dev build $(benches) ## one table: size, start, memory, time per turn
+bench: deps-bench build $(benches) ## one table: size, start, memory, time per turn
 	@$(drive) BENCH=$(OUT)/bench /usr/bin/python3 tests/bench/run.py
 
 # Names of driver files; without them all of tests/bench/drivers.
 DRIVER ?=
 .PHONY: compare cost density endurance
-compare: deps-dev build ## the same conversation with other agents on the same fakes, side by side (DRIVER=file INSTALL=1)
+compare: $(if $(INSTALL),deps-compare,deps-dev) build ## the same conversation with other agents on the same fakes, side by side (DRIVER=file INSTALL=1)
 	@/usr/bin/python3 tests/bench/compare.py $(if $(INSTALL),--install) $(COMPARE_ARGS) $(DRIVER)
 
 # Counts are of one thread and exact, so unlike times they can be judged.
@@ -395,9 +395,9 @@ install: build docs ## program, manual pages and completions, below DESTDIR/PREF
 deps: deps-dev ## install what the build and the tests need (Debian; names it elsewhere)
 
 # Each takes some ten milliseconds when nothing is missing.
-need := deps-build deps-run deps-dev deps-fuzz deps-static deps-cross deps-model deps-cost
+need := deps-build deps-run deps-dev deps-bench deps-compare deps-fuzz deps-static deps-cross deps-model deps-cost
 .PHONY: $(need)
-deps-run deps-dev deps-fuzz deps-static deps-cross deps-model deps-cost: deps-build
+$(filter-out deps-build,$(need)): deps-build
 $(need): deps-%:
 	@scripts/deps $*
 
