@@ -85,7 +85,7 @@ def _in_function(code, head, first, last, add):
         line = body[body.rfind("\n", 0, m.start()) + 1:m.start()]
         if not (DECLARES.match(line) and line.endswith("[")) and not line.endswith("{ "):
             add("one off", *at(m, 1), str(int(m[1], 8 if m[1].startswith("0") else 10) + 1))
-    for m in re.finditer(r"!(?=[\w(])", body):
+    for m in re.finditer(r"(?<!\(void\))!(?=[\w(])", body):
         add("not", *at(m), "")
     for m in STATEMENT.finditer(body):
         rest = body[m.start("what"):]

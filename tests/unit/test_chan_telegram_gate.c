@@ -11,7 +11,7 @@
 static const struct telegram_self self = { 4242, { "MyBot", 5 } };
 
 /* Lists by name, so that a row says which one it is about. */
-static const int64_t ids_111[] = { 111, INT64_C(5000000000) }, ids_222[] = { 222 };
+static const int64_t ids_111[] = { 111, INT64_C(5000000000), 1 }, ids_222[] = { 222 };
 
 enum mode {
 	FILE_MODE, /* groups {"*": require_mention true} */
@@ -25,7 +25,7 @@ enum mode {
 
 static struct telegram_cfg config(enum mode mode, struct telegram_group_cfg *g)
 {
-	struct telegram_cfg cfg = { .allow_from = { ids_111, 2 }, .groups = g, .groups_n = 1 };
+	struct telegram_cfg cfg = { .allow_from = { ids_111, 3 }, .groups = g, .groups_n = 1 };
 
 	*g = (struct telegram_group_cfg){ .require_mention = true };
 	switch (mode) {
@@ -164,6 +164,13 @@ static const struct {
 	       "," SAYS("you") ",\"entities\":[{\"type\":\"text_mention\",\"offset\":0,"
 			       "\"length\":3,\"user\":{\"id\":4242}}]",
 	  GATE_EMPTY, NULL },
+	{ FILE_MODE,
+	  FROM "," GROUP
+	       "," SAYS("y hi") ",\"entities\":[{\"type\":\"text_mention\",\"offset\":0,"
+				"\"length\":1,\"user\":{\"id\":4242}}]",
+	  GATE_PASS, "hi" },
+	{ FILE_MODE, FROM "," GROUP "," MARKED("@mybot hi", AT("mention", -2, 8)),
+	  GATE_NOT_MENTIONED, NULL },
 	{ FILE_MODE, FROM "," GROUP "," MARKED("@mybot", AT("mention", 0, 6)), GATE_EMPTY,
 	  NULL },
 	{ FILE_MODE,
@@ -194,6 +201,17 @@ static const struct {
 	{ ENV_MODE, FROM "," GROUP "," SAYS("/new@other_bot please"), GATE_OTHER_BOT, NULL },
 	{ FILE_MODE, FROM "," DM "," SAYS("/new@other_bot"), GATE_OTHER_BOT, NULL },
 	{ FILE_MODE, FROM "," DM "," SAYS("/new@AZ_az09_bot"), GATE_OTHER_BOT, NULL },
+	{ FILE_MODE,
+	  "\"from\":{\"id\":1,\"is_bot\":false,\"first_name\":\"A\"}," DM "," SAYS("hi"),
+	  GATE_PASS, "hi" },
+	{ FILE_MODE, FROM "," DM "," SAYS("/new@a@b"), GATE_PASS, "/new@a@b" },
+	{ FILE_MODE, FROM "," DM "," SAYS("/new@a`b"), GATE_PASS, "/new@a`b" },
+	{ FILE_MODE, FROM "," DM "," SAYS("/-new@other"), GATE_PASS, "/-new@other" },
+	{ FILE_MODE, FROM "," DM "," SAYS("/@other"), GATE_PASS, "/@other" },
+	{ FILE_MODE, FROM "," DM "," SAYS("/n@other"), GATE_OTHER_BOT, NULL },
+	/* Another one's name of the same length. */
+	{ FILE_MODE, FROM "," GROUP "," MARKED("@MyBox hi", AT("mention", 0, 6)),
+	  GATE_NOT_MENTIONED, NULL },
 	{ FILE_MODE, FROM "," DM "," SAYS("/home/me@host is full"), GATE_PASS,
 	  "/home/me@host is full" },
 	{ FILE_MODE, FROM "," DM "," SAYS("/NEW@MYBOT"), GATE_PASS, "/NEW@MYBOT" },

@@ -95,7 +95,7 @@ static void bench_drop(struct bench *b)
 
 static struct call asked(str name, str args)
 {
-	return (struct call){ .requested = name, .args = args, .index = 1 };
+	return (struct call){ .requested = name, .args = args, .index = 1, .duration_ms = -1 };
 }
 
 /* Admit and, when allowed, run. */
@@ -137,6 +137,8 @@ static const struct {
 	{ S("{}"), S("{}") },
 	{ S(" {\"a\": 1}\n"), S("{\"a\": 1}") },
 	{ S("{\n\t\"a\":\r\n1}"), S("{ \t\"a\":  1}") },
+	{ S("{\r\"a\":1}"), S("{ \"a\":1}") },
+	{ S("{\n\"a\":1}"), S("{ \"a\":1}") },
 	{ S("{\"n\":92233720368547758089.10}"), S("{\"n\":92233720368547758089.10}") },
 	{ S("{\"a\":\"\xff\"}"), S("{\"a\":\"\xef\xbf\xbd\"}") },
 	{ S("[]"), S("") },
@@ -244,6 +246,8 @@ static void an_unknown_name_is_answered_and_a_mistaken_one_repaired(void **state
 	assert_true(str_eq(call.decision, S("unknown")));
 	assert_true(str_eq(call.args, S("{}")));
 	assert_true(str_starts(call.result, S("error: there is no tool \"nothing\"")));
+	call = through(&b, S("nothing"), S(" {\"a\":1} "));
+	assert_true(str_eq(call.args, S("{\"a\":1}")));
 	call = through(&b, S("A__Safe"), S(""));
 	assert_int_equal(call.state, CALL_DONE);
 	assert_true(str_eq(call.name, S("a__safe")));
@@ -466,7 +470,7 @@ static void every_outcome_has_a_text_for_the_model(void **state)
 		struct call call = through(&b, S("z__plain"), S("{}"));
 		if (call.state != outcomes[i].state || !str_eq(call.result, outcomes[i].says))
 			fail_msg("row %zu: %d %.*s", i, call.state, STRF(call.result));
-		assert_true(call.duration_ms >= 0);
+		assert_in_range(call.duration_ms, 0, 600000);
 		assert_false(call.truncated);
 	}
 }
@@ -490,18 +494,68 @@ static void a_long_result_is_cut_unless_the_tool_bounds_it(void **state)
 static void without_a_limit_a_result_stays_whole(void **state)
 {
 	static const struct limits_cfg none = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		struct bench b = { 0 };
+		struct tools_opt opt = { .limits = i ? &none : NULL, .mcp = &b.source };
+
+		b.source = (struct tool_source){ .name = "fake",
+						 .list = fake_list,
+						 .call = fake_call };
+		assert_int_equal(tools_open(&b.tools, &opt, NULL), OK);
+		tools_snapshot(b.tools, &b.a, &b.set);
+		char *p = arena_alloc(&b.a, 1, 5000);
+		memset(p, 'x', 5000);
+		b.fake.result.text = (str){ p, 5000 };
+		struct call call = through(&b, S("z__plain"), S("{}"));
+		assert_false(call.truncated);
+		assert_int_equal(call.result.n, 5000);
+		bench_drop(&b);
+	}
+}
+
+static bool grant_plain(void *arg, str tool, str hash, bool *changed)
+{
+	return str_eq(tool, S("z__plain")) && hash.n > 0;
+}
+
+static void what_was_granted_for_good_is_not_asked_about_and_says_so(void **state)
+{
 	struct bench b = { 0 };
-	struct tools_opt opt = { .limits = &none, .mcp = &b.source };
+	struct tools_opt opt = {
+		.policy = &policy, .limits = &limits, .mcp = &b.source, .granted = grant_plain
+	};
 
 	b.source = (struct tool_source){ .name = "fake", .list = fake_list, .call = fake_call };
 	assert_int_equal(tools_open(&b.tools, &opt, NULL), OK);
 	tools_snapshot(b.tools, &b.a, &b.set);
+	struct call call = asked(S("z__plain"), S("{}"));
+	assert_non_null(tools_admit(b.tools, &b.set, &call, &b.a));
+	assert_int_equal(call.state, CALL_RUNNING);
+	assert_true(str_eq(call.decision, S("granted")));
+	assert_true(str_eq(call.decider, S("grant")));
+	bench_drop(&b);
+}
+
+static void what_a_tool_cut_itself_or_a_small_limit_cuts_is_said_to_be_cut(void **state)
+{
+	static const struct limits_cfg one = { .tool_result_max_chars = 1 };
+	struct bench b = { 0 };
+	struct tools_opt opt = { .limits = &one, .mcp = &b.source };
+
+	b.source = (struct tool_source){ .name = "fake", .list = fake_list, .call = fake_call };
+	assert_int_equal(tools_open(&b.tools, &opt, NULL), OK);
+	tools_snapshot(b.tools, &b.a, &b.set);
+	b.fake.result = (struct tool_result){ .text = S("short"), .truncated = true };
+	struct call call = through(&b, S("z__plain"), S("{}"));
+	assert_true(call.truncated);
+	assert_true(str_eq(call.result, S("short")));
 	char *p = arena_alloc(&b.a, 1, 5000);
 	memset(p, 'x', 5000);
-	b.fake.result.text = (str){ p, 5000 };
-	struct call call = through(&b, S("z__plain"), S("{}"));
-	assert_false(call.truncated);
-	assert_int_equal(call.result.n, 5000);
+	b.fake.result = (struct tool_result){ .text = { p, 5000 } };
+	call = through(&b, S("z__plain"), S("{}"));
+	assert_true(call.truncated);
+	assert_in_range(call.result.n, 1, 200);
 	bench_drop(&b);
 }
 
@@ -580,8 +634,9 @@ static void what_a_server_asks_of_the_model_passes_the_policy(void **state)
 	static const struct policy_rule some[] = {
 		{ .tool = S("a__sampling"), .verdict = VERDICT_DENY },
 		{ .tool = S("z__sampling"), .verdict = VERDICT_ASK },
+		{ .tool = S("y__sampling"), .verdict = VERDICT_ALLOW },
 	};
-	static const struct policy_cfg cfg = { .rules = some, .n = 2 };
+	static const struct policy_cfg cfg = { .rules = some, .n = 3 };
 	static const struct {
 		str name;
 		bool ask;
@@ -591,6 +646,7 @@ static void what_a_server_asks_of_the_model_passes_the_policy(void **state)
 		{ S("a__sampling"), false, CALL_DENIED, S("deny"), S("a__sampling") },
 		{ S("a__sampling"), true, CALL_DENIED, S("deny"), S("a__sampling") },
 		{ S("z__sampling"), false, CALL_PLANNED, S("ask"), S("z__sampling") },
+		{ S("y__sampling"), false, CALL_RUNNING, S("allow"), S("y__sampling") },
 		{ S("m__sampling"), true, CALL_PLANNED, S("ask"), S("") },
 		{ S("m__sampling"), false, CALL_RUNNING, S("allow"), S("") },
 	};
@@ -643,6 +699,42 @@ static void a_rule_allows_nothing_where_the_shell_is_not_understood(void **state
 		(void)tools_admit(b.tools, &b.set, &call, &b.a);
 		if (!str_eq(call.decision, rows[i].known ? S("allow") : S("ask")))
 			fail_msg("%.*s: %.*s", STRF(rows[i].shell), STRF(call.decision));
+		bench_drop(&b);
+	}
+}
+
+/* The roots of the file tools, else the workspace, also where that is everything. */
+static void a_command_line_may_write_where_the_file_tools_may(void **state)
+{
+	static const struct {
+		str workspace, root, line;
+		bool allowed;
+	} rows[] = {
+		{ S("/ws"), S(""), S("{\"command\":\"ls >/ws/x\"}"), true },
+		{ S("/ws"), S(""), S("{\"command\":\"ls >/top/x\"}"), false },
+		{ S("/"), S(""), S("{\"command\":\"ls >/top/x\"}"), true },
+		{ S("/ws"), S("/top"), S("{\"command\":\"ls >/top/x\"}"), true },
+		{ S("/ws"), S("/top"), S("{\"command\":\"ls >/ws/x\"}"), false },
+	};
+	static const str all[] = { { ".", 1 } };
+	const struct policy_cfg cfg = { .allow = { all, 1 } };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct fs_cfg fs = { .roots = { &rows[i].root, rows[i].root.n > 0 } };
+		struct bench b = { 0 };
+		struct tools_opt opt = { .policy = &cfg,
+					 .limits = &limits,
+					 .fs = &fs,
+					 .workspace = rows[i].workspace,
+					 .mcp = &b.source };
+
+		b.source = (struct tool_source){ .name = "fake", .list = fake_list };
+		assert_int_equal(tools_open(&b.tools, &opt, NULL), OK);
+		tools_snapshot(b.tools, &b.a, &b.set);
+		struct call call = asked(S("s__shell"), rows[i].line);
+		(void)tools_admit(b.tools, &b.set, &call, &b.a);
+		if (!str_eq(call.decision, rows[i].allowed ? S("allow") : S("ask")))
+			fail_msg("row %zu: %.*s", i, STRF(call.decision));
 		bench_drop(&b);
 	}
 }
@@ -734,6 +826,9 @@ int main(void)
 		cmocka_unit_test(every_outcome_has_a_text_for_the_model),
 		cmocka_unit_test(a_long_result_is_cut_unless_the_tool_bounds_it),
 		cmocka_unit_test(without_a_limit_a_result_stays_whole),
+		cmocka_unit_test(what_was_granted_for_good_is_not_asked_about_and_says_so),
+		cmocka_unit_test(
+			what_a_tool_cut_itself_or_a_small_limit_cuts_is_said_to_be_cut),
 		cmocka_unit_test(an_exit_status_is_kept),
 		cmocka_unit_test(a_call_that_failed_has_no_effect),
 		cmocka_unit_test(an_effect_without_a_database_is_refused),
@@ -741,6 +836,7 @@ int main(void)
 		cmocka_unit_test(what_was_decided_before_is_forgotten),
 		cmocka_unit_test(what_a_server_asks_of_the_model_passes_the_policy),
 		cmocka_unit_test(a_rule_allows_nothing_where_the_shell_is_not_understood),
+		cmocka_unit_test(a_command_line_may_write_where_the_file_tools_may),
 		cmocka_unit_test(a_cancel_says_whether_it_may_have_happened),
 		cmocka_unit_test(a_tool_that_finished_keeps_its_result_although_cancelled),
 		cmocka_unit_test(the_turns_deadline_is_told_apart_from_the_tools),
