@@ -360,7 +360,7 @@ cost: deps-cost build $(OUT)/bench/bench_cost $(OUT)/bench/bench_store $(OUT)/be
 density: deps-dev static ## how many idle instances of the static program fit into 8 GiB (COUNT=n: so many)
 	@/usr/bin/python3 tests/bench/density.py --count $(or $(COUNT),0) $(DENSITY_ARGS)
 
-ci: ## what .ci/run does: lint, all tests, gcc, clang, both sanitizers, a short fuzz
+ci: ## what .ci/run does: lint, all tests, the cost, samples of chaos and torture, the model, clang, both sanitizers, a short fuzz
 	@.ci/run
 
 # --- using -------------------------------------------------------------------------------

@@ -60,6 +60,12 @@ def test_every_command_and_target_that_a_page_names_exists(gantry):
             assert target in targets, "%s: make %s" % (name(page), target)
 
 
+def test_every_folder_of_tests_stands_in_the_page_of_the_architecture():
+    page = (TREE / "ARCHITECTURE.md").read_text()
+    for folder in {p.relative_to(TREE / "tests").parts[0] for p in TREE.glob("tests/*/*") if p.suffix in (".c", ".py", ".case", ".pml")}:
+        assert "`tests/%s/`" % folder in page, folder
+
+
 def test_every_command_stands_in_the_first_page(gantry):
     text = (TREE / "README.md").read_text()
     table = text[text.index("## Commands"):text.index("## Configuration")]

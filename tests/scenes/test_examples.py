@@ -15,6 +15,7 @@ from fakes.telegram import TOKEN
 from harness.fixtures import KEY, PYTHON, TREE
 from harness.newcomer import fake_programs
 from harness.process import Proc, Result
+from harness.watch import wait_until
 
 EXAMPLES = TREE / "examples"
 FILES = sorted(p.parent.name for p in EXAMPLES.glob("*/config.yaml"))
@@ -288,7 +289,7 @@ def test_a_composed_example_answers_over_telegram(gantry, bot, model, name):
         assert persona and persona[0].read_text().strip().splitlines()[0] in model.last.system
         test = service["healthcheck"]["test"]
         assert test == ["CMD", "/usr/local/bin/gantry", "status"]
-        assert gantry.run("status", env=env).out.startswith("healthy")
+        wait_until(lambda: gantry.run("status", env=env, code=None).out.startswith("healthy"), "a healthy status")
         p.term()
         p.wait(30, 0)
 

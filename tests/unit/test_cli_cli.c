@@ -1,5 +1,5 @@
 /*
- * Options, dispatch and exit codes; also what cli/version.c holds.  The table of cli/main.c
+ * Options, dispatch and exit codes; also what base/version.c holds.  The table of cli/main.c
  * and whole commands are tested by scenes.
  */
 #include <setjmp.h>
