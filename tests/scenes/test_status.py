@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import struct
 import time
+from pathlib import Path
 
 import pytest
 
@@ -165,12 +166,19 @@ def test_a_channel_that_cannot_be_reached_degrades(bot, model):
     bot.stop_gantry(d)
 
 
+def states(pid):
+    """Those of all threads, as the kernel has them: R, S, T, ..."""
+    return {p.read_text().rpartition(")")[2].split()[0] for p in Path("/proc/%d/task" % pid).glob("*/stat")}
+
+
 def test_a_daemon_that_is_stopped_dies_by_the_clock_and_comes_back(bot):
     """What a stuck process looks like from outside, with the seam's clock in place of a minute."""
     d = bot.run_clocked()
     clock = {"seam": True, "GANTRY_CLOCK": str(bot.clock)}
     wait_until(lambda: status(bot.gantry, code=None, **clock)["status"] == "healthy", "healthy")
     d.popen.send_signal(signal.SIGSTOP)
+    # A thread that still runs would see the new time, and beat.
+    wait_until(lambda: states(d.popen.pid) == {"T"}, "all its threads stopped")
     bot.clock.write_bytes(struct.pack("=q", 61000 + bot.offset_ms))
     got = status(bot.gantry, code=1, **clock)
     assert got["part"] == "daemon" and "clock" in got["reason"]
