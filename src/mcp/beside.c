@@ -68,7 +68,7 @@ int mcp_calls_linger(struct mcp_calls *c, struct mcp_linger *l, int64_t ms,
 	const struct mcp_ask ask = { .call = l->call, .cancel = cancel };
 	int64_t until = clock_mono_ms() + ms;
 	struct mcp_slot *s, got = { 0 };
-	bool moved;
+	struct mcp_attended did;
 	int rc = enter_beside(c, l->call, &s, e);
 
 	l->moved = false;
@@ -84,14 +84,11 @@ int mcp_calls_linger(struct mcp_calls *c, struct mcp_linger *l, int64_t ms,
 	mcp_slots_unlock(c);
 	while (rc == OK && !got.poked &&
 	       (rc = wait_fd(s->bell.fd, POLLIN, until, cancel, e)) == OK) {
-		int64_t began = clock_mono_ms(), spent;
-
 		bell_hear(&s->bell);
-		rc = mcp_slots_attend(c, s, &ask, false, &got, &moved, e);
-		spent = clock_mono_ms() - began;
-		until += spent;
-		l->asked_ms += spent;
-		l->moved |= moved;
+		rc = mcp_slots_attend(c, s, &ask, false, &got, &did, e);
+		until += did.asked_ms;
+		l->asked_ms += did.asked_ms;
+		l->moved |= did.moved;
 	}
 	l->asked = s->asked_in_all;
 	leave_beside(c, s);

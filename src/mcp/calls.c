@@ -189,24 +189,24 @@ static int serve_question(struct mcp_calls *c, struct mcp_slot *s, const struct 
 	return rc;
 }
 
-/* A bell rang: progress is told, *moved then, and questions are answered.  1: the outcome is
- * there, and, when it is to be taken, the slot is free again. */
 int mcp_slots_attend(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
-		     bool take, struct mcp_slot *got, bool *moved, struct err *e)
+		     bool take, struct mcp_slot *got, struct mcp_attended *did, struct err *e)
 {
 	const struct mcp_progress *progress = ask->call ? ask->call->progress : NULL;
 	struct mcp_asked *q;
 	int rc;
 
-	*moved = false;
+	*did = (struct mcp_attended){ 0 };
 	while (!look(c, s, got, &q, take)) {
-		*moved |= got->has_progress;
+		did->moved |= got->has_progress;
 		if (got->has_progress && progress && progress->fn)
 			progress->fn(progress->arg, got->done, got->total,
 				     str_of(got->message));
 		if (!q)
 			return 0;
+		int64_t began = clock_mono_ms();
 		rc = serve_question(c, s, ask, q, e);
+		did->asked_ms += clock_mono_ms() - began;
 		mcp_slots_free_asked(q);
 		if (rc < 0)
 			return rc;
@@ -225,8 +225,8 @@ struct carried {
 static int serve(void *arg, struct err *e)
 {
 	const struct carried *v = arg;
-	bool moved;
-	int rc = mcp_slots_attend(v->c, v->s, v->ask, false, v->got, &moved, e);
+	struct mcp_attended did;
+	int rc = mcp_slots_attend(v->c, v->s, v->ask, false, v->got, &did, e);
 
 	if (rc == 1 && v->got->rc < 0)
 		return err_set(e, v->got->rc, "%s", v->got->why);
@@ -288,8 +288,7 @@ static int await(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *
 	for (;;) {
 		const struct mcp_carrier *by;
 		struct mcp_frame *f = mcp_slots_claim(c, s, &by);
-		int64_t began;
-		bool moved;
+		struct mcp_attended did;
 
 		rc = f ? carry(c, s, ask, by, f, got, e)
 		       : wait_fd(s->bell.fd, POLLIN, until < last ? until : last, ask->cancel,
@@ -297,13 +296,12 @@ static int await(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *
 		if (rc < 0)
 			return f ? rc : too_late(c, ask, last < until, rc, e);
 		bell_hear(&s->bell);
-		began = clock_mono_ms();
-		if ((rc = mcp_slots_attend(c, s, ask, true, got, &moved, e)) != 0)
+		if ((rc = mcp_slots_attend(c, s, ask, true, got, &did, e)) != 0)
 			return rc < 0 ? rc : OK;
-		/* The clocks stand still while a question is answered. */
+		/* The limits stand still while a question is answered, and only then. */
 		now = clock_mono_ms();
-		last += now - began;
-		until = moved ? now + ask->limit->call_ms : until + now - began;
+		last += did.asked_ms;
+		until = did.moved ? now + ask->limit->call_ms : until + did.asked_ms;
 		if ((rc = cancel_check(ask->cancel, e)) < 0)
 			return rc;
 		if (now >= until || now >= last)

@@ -105,10 +105,17 @@ struct mcp_ask {
 int mcp_slots_take(struct mcp_calls *c, int64_t id, struct mcp_slot **out,
 		   struct err *e) MUSTUSE;
 
-/* A caller: its bell rang, so progress is told, *moved then, and questions are answered.  1:
- * the outcome is there, and, when it is to be taken, the slot is free again. */
+/* What a caller did when its bell rang. */
+struct mcp_attended {
+	bool moved; /* progress was told */
+	int64_t asked_ms; /* that questions took, for which its limits stand still */
+};
+
+/* A caller: its bell rang, so progress is told and questions are answered.  1: the outcome is
+ * there, and, when it is to be taken, the slot is free again.  *did is set in any case. */
 int mcp_slots_attend(struct mcp_calls *c, struct mcp_slot *s, const struct mcp_ask *ask,
-		     bool take, struct mcp_slot *got, bool *moved, struct err *e) MUSTUSE;
+		     bool take, struct mcp_slot *got, struct mcp_attended *did,
+		     struct err *e) MUSTUSE;
 
 /* A caller: have a question answered; *wanted: somebody still waits for that.  What was done
  * elsewhere is accepted. */

@@ -277,8 +277,8 @@ static int list(struct approval **out, size_t *n, struct db *db, const char *sql
 int store_approval_repost(struct tx *tx, str channel, int64_t *n, struct err *e)
 {
 	SCOPED(arena_free) struct arena a = { 0 };
-	struct approval *v;
-	size_t v_n;
+	struct approval *v = NULL;
+	size_t v_n = 0;
 	int rc = list(&v, &v_n, tx_db(tx),
 		      "SELECT " COLUMNS " FROM approvals WHERE state = 'pending' "
 		      "AND channel = ?1 AND poster <> ?2 ORDER BY created_at_ms, id",
