@@ -36,6 +36,7 @@ struct wait {
 	struct arena answered; /* owns the keys of what was asked and answered */
 	struct map keys;
 	int asked, missed;
+	int64_t asked_ms; /* that questions beside a request took */
 	int64_t token; /* of 2025-11-25: what its progress is told by; else 0 */
 	struct mcp_linger linger; /* the same */
 	char seen[256]; /* how the task stood the last time */
@@ -158,23 +159,44 @@ static int serve_questions(struct wait *w, const struct json *task, struct arena
 	return ask(w, "tasks/update", answers, GET_MS, a, &ack, c, e);
 }
 
+/* What is asked beside a request for its result, which may be made any number of times. */
+static int answer_one(void *arg, const struct mcp_question *q, struct arena *a,
+		      struct mcp_answer *out, const struct cancel *c, struct err *e)
+{
+	struct wait *w = arg;
+	int64_t began = clock_mono_ms();
+	int rc;
+
+	if (w->asked++ == QUESTIONS_MAX)
+		return err_set(e, E_DENIED, "the task asks more than %d things", QUESTIONS_MAX);
+	rc = w->call->on_question(w->call->arg, q, a, out, c, e);
+	w->asked_ms += clock_mono_ms() - began;
+	return rc;
+}
+
 /* Of 2025-11-25: its result, which comes once it has ended; until then it may ask.  1: that was
  * it. */
 static int fetch_result(struct wait *w, bool ended, struct arena *a, struct mcp_result *result,
 			const struct cancel *c, struct err *e)
 {
 	SCOPED(arena_free) struct arena tmp = { 0 };
-	int64_t began = clock_mono_ms(), left = w->last_ms - began;
+	int64_t left = w->last_ms - clock_mono_ms();
+	struct mcp_call call = *w->call;
 	const struct mcp_request request = { .method = "tasks/result",
 					     .params = params_of(w, &tmp, (str){ 0 }),
-					     .call = w->call,
+					     .call = &call,
 					     .task = w->id,
 					     .token = w->token };
 	const struct mcp_limit limit = { w->limit->call_ms, left > 1 ? left : 1 };
 	const struct json *v;
 	struct err why = { 0 };
-	int rc = w->asker->request(w->asker->arg, &request, &limit, &tmp, &v, c, &why);
+	int rc;
 
+	if (call.on_question) {
+		call.on_question = answer_one;
+		call.arg = w;
+	}
+	rc = w->asker->request(w->asker->arg, &request, &limit, &tmp, &v, c, &why);
 	/* Some do not wait for its end, but say that it has none yet. */
 	if (rc == E_PROTO && !ended)
 		return 0;
@@ -196,13 +218,14 @@ static int go_on(struct wait *w, str status, struct arena *a, struct mcp_result 
 		 const struct cancel *c, struct err *e)
 {
 	bool ended = str_is(status, "completed") || str_is(status, "failed");
-	int64_t began = clock_mono_ms(), spent;
-	int rc = fetch_result(w, ended, a, result, c, e);
+	int64_t began = clock_mono_ms();
+	int rc;
 
-	/* What it asked took its time. */
-	spent = clock_mono_ms() - began;
-	w->until_ms += spent;
-	w->last_ms += spent;
+	w->asked_ms = 0;
+	rc = fetch_result(w, ended, a, result, c, e);
+	/* The request had a limit of its own; in all only what it asked does not count. */
+	w->until_ms += clock_mono_ms() - began;
+	w->last_ms += w->asked_ms;
 	return rc;
 }
 

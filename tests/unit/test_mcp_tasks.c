@@ -33,6 +33,8 @@ struct rig {
 	bool stop_at_question;
 	const char *const *results; /* to tasks/result, in turn, as .answers */
 	int result_at, lingers;
+	int late_ms; /* what tasks/result takes, for ever the same answer */
+	bool asks; /* beside each */
 	bool pokes; /* the server tells of each change, and the pace is slow */
 	struct mcp_limit limit;
 	struct err e;
@@ -62,7 +64,18 @@ static int request(void *arg, const struct mcp_request *rq, const struct mcp_lim
 			    str_is(rq->task, "t1"));
 		assert_non_null(rq->call);
 		assert_int_equal(rq->token, 7);
-		text = r->results[r->result_at++];
+		text = r->results[r->late_ms || r->asks ? 0 : r->result_at];
+		r->result_at++;
+		if (r->late_ms)
+			assert_int_equal(wait_ms(r->late_ms, NULL, NULL), OK);
+		if (r->asks) {
+			struct mcp_question q = { .kind = MCP_ELICIT, .server = S("srv") };
+			struct mcp_answer answer = { 0 };
+			int rc = rq->call->on_question(rq->call->arg, &q, a, &answer, c, e);
+
+			if (rc < 0)
+				return rc;
+		}
 		if (!text)
 			return err_set(e, E_PROTO, "server \"srv\": it broke");
 	} else {
@@ -397,6 +410,36 @@ static void with_a_handshake_a_task_that_wants_input_asks_where_its_result_is_aw
 	assert_null(strstr(buf_str(&r.asked).p ? buf_str(&r.asked).p : "", "tasks/update"));
 }
 
+static void with_a_handshake_a_result_that_is_never_there_is_not_waited_for_for_ever(
+	void **state)
+{
+	static const char *const answers[] = { OLD("input_required", ""), NULL };
+	static const char *const results[] = { NULL };
+	SCOPED(rig_done) struct rig r;
+
+	rig_of_2025(&r, answers, results);
+	r.late_ms = 20;
+	r.limit.max_ms = 100;
+	assert_int_equal(await(&r), E_TIMEOUT);
+	assert_in_range(r.result_at, 1, 5);
+	assert_true(str_has(buf_str(&r.asked), S("tasks/cancel")));
+}
+
+static void with_a_handshake_a_task_does_not_ask_for_ever_either(void **state)
+{
+	static const char *const answers[] = { OLD("input_required", ""), NULL };
+	static const char *const results[] = { NULL };
+	SCOPED(rig_done) struct rig r;
+
+	rig_of_2025(&r, answers, results);
+	r.asks = true;
+	assert_int_equal(await(&r), OK);
+	assert_true(r.result.failed);
+	assert_string_equal(r.result.text.p, "tool error: the task asks more than 32 things");
+	assert_int_equal(r.questions, 32);
+	assert_true(str_has(buf_str(&r.asked), S("tasks/cancel")));
+}
+
 static void with_a_handshake_a_task_is_cancelled_as_well(void **state)
 {
 	static const char *const answers[] = { OLD("working", ""), NULL };
@@ -447,6 +490,9 @@ int main(void)
 		cmocka_unit_test(with_a_handshake_news_of_a_task_are_no_reason_to_wait),
 		cmocka_unit_test(
 			with_a_handshake_a_task_that_wants_input_asks_where_its_result_is_awaited),
+		cmocka_unit_test(
+			with_a_handshake_a_result_that_is_never_there_is_not_waited_for_for_ever),
+		cmocka_unit_test(with_a_handshake_a_task_does_not_ask_for_ever_either),
 		cmocka_unit_test(with_a_handshake_a_task_is_cancelled_as_well),
 		cmocka_unit_test(a_task_that_its_server_has_lost_leaves_the_call_in_doubt),
 	};
