@@ -1,11 +1,12 @@
 /*
  * Tokens for one server.  A variable is read once, at start, like the rest of the
  * environment; a file, ours or the owner's, whenever a token is needed: the files are the
- * truth, so there is nothing here that threads would have to share, and a sign-in in another
- * process counts at once.
+ * truth, so there is nothing here that threads would have to share but when a renewal failed,
+ * and a sign-in in another process counts at once.
  */
 #include "mcp/auth.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "config/value.h"
@@ -18,6 +19,7 @@
 #define TOKEN_MAX ((size_t)64 << 10)
 #define SOON_MS 30000 /* a token is renewed so long before its end */
 #define FRESH_MS 10000 /* one that is refused so soon is not renewed again */
+#define AGAIN_MS 5000 /* so long nobody tries what failed while the old one lasts */
 
 struct mcp_auth {
 	struct arena a; /* owns this */
@@ -25,6 +27,8 @@ struct mcp_auth {
 	struct http_opt http;
 	str token; /* from the variable */
 	str path; /* of the state file */
+	_Atomic int64_t
+		failed_ms; /* when a token could not be renewed ahead of its end, or 0 */
 };
 
 static str variable(struct arena *a, const struct env *env, str name)
@@ -189,6 +193,16 @@ static bool ends_soon(const struct oauth_state *s)
 	return s->until_ms && s->until_ms - clock_now_ms() < SOON_MS;
 }
 
+/* Is it time for another one, and is there time for that? */
+static bool renews(struct mcp_auth *au, const struct oauth_state *s, const struct cancel *c)
+{
+	int64_t now = clock_mono_ms(), failed = atomic_load(&au->failed_ms);
+
+	/* Who has no time for it goes on with what there is. */
+	return s->access.n && ends_soon(s) && cancel_deadline(c) - now >= OAUTH_FINISH_MS &&
+	       !(failed && now - failed < AGAIN_MS && s->until_ms > clock_now_ms());
+}
+
 /* Another token for the one that was shown as access, unless there is one already.  E_NOENT:
  * there is no way to get one without a person. */
 static int renew(struct mcp_auth *au, str access, struct arena *a, struct oauth_state *out,
@@ -245,12 +259,12 @@ static int show(struct mcp_auth *au, const char *method, struct arena *a,
 	if (fixed(au))
 		return show_fixed(au, a, out, e);
 	recall(au, a, &s);
-	/* Who has no time for it goes on with what there is. */
-	if (s.access.n && ends_soon(&s) &&
-	    cancel_deadline(c) - clock_mono_ms() >= OAUTH_FINISH_MS) {
+	if (renews(au, &s, c)) {
 		int rc = renew(au, s.access, a, &s, c, &why);
 
-		if (rc == E_CANCELED || rc == E_TIMEOUT)
+		if (rc < 0 && rc != E_NOENT && cancel_reason(c) == CANCEL_NONE)
+			atomic_store(&au->failed_ms, clock_mono_ms());
+		if (rc < 0 && cancel_reason(c) != CANCEL_NONE)
 			return err_set(e, rc, "%s", why.msg);
 		if (rc == E_DENIED)
 			return ask(au, "the sign-in has ended", e);

@@ -8,10 +8,11 @@ import stat
 import struct
 import termios
 import threading
+import time
 
 import pytest
 
-from fakes.auth_server import AuthServer
+from fakes.auth_server import ODD, AuthServer
 from fakes.mcp_http import Far
 from fakes.model import call
 from fakes.telegram import ALLOWED
@@ -129,6 +130,46 @@ def test_a_code_that_was_used_up_needs_a_new_sign_in(gantry, auth):
     p = sign_in(gantry, a, lambda x: (a.codes.clear(), x)[1], code=1)
     assert "invalid_grant" in p.err.text and "IGNORE" not in p.err.text
     assert "pending_state" not in state_of(gantry)
+
+
+SAID = {"huge": "over", "redirect": "status 307", "created": "status 201", "another kind": "of a kind that nobody asked for",
+        "no kind": "of a kind that nobody asked for", "words": "gives no token: status 400"}
+
+
+def test_what_is_no_token_signs_nobody_in_and_is_one_line(gantry, auth):
+    a = auth()
+    for how in ODD:
+        a.do["odd"] = how
+        p = sign_in(gantry, a, code=1)
+        line, = [x for x in p.err.text.splitlines() if "gantry:" in x]
+        assert SAID.get(how, "sent no token") in line and len(line) < 300, how
+        assert "IGNORE" not in line and "\x1b" not in line and "access" not in state_of(gantry), how
+    del a.do["odd"]
+    sign_in(gantry, a)
+    assert use(gantry).out == "hi\n"
+
+
+def test_what_is_no_token_takes_nothing_from_who_is_signed_in(gantry, auth):
+    a, clock = auth("expires=3600"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    before = state_of(gantry)
+    clock.set(3575)
+    for how in ODD:
+        a.do["odd"] = how
+        began = time.monotonic()
+        assert use(gantry, **clock.env).out == "hi\n", how
+        assert state_of(gantry) == before, how
+        clock.set(-int(time.monotonic() - began))       # it does not come any nearer to its end
+    assert len(a.of("/token")) == 1 + len(ODD)      # not with each request of a call
+
+
+def test_an_authorization_server_that_hangs_costs_a_call_nothing_while_the_token_lasts(gantry, auth):
+    a, clock = auth("expires=3600"), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    clock.set(3572)
+    a.do["hold"] = None
+    assert use(gantry, seconds=60, **clock.env).out == "hi\n"
+    assert len(a.of("/token")) == 2
 
 
 HOSTILE = {
@@ -275,6 +316,25 @@ def test_goodbye_to_a_server_renews_nothing(gantry, model, auth):
     d.finish()
     assert "DELETE" in a.far.methods()
     assert len(a.of("/token")) == 1
+
+
+def test_goodbye_is_said_though_a_renewal_hung_at_the_stop(gantry, auth):
+    """The one that is begun is not broken off, as it may have used up what it was begun with."""
+    a, clock = auth("expires=3600", "rotate", server=["session"]), Clock(gantry)
+    sign_in(gantry, a, **clock.env)
+    d = gantry.daemon(**clock.env)
+    a.far.wait(lambda: a.far.streams, "its own stream")
+    a.do["hold"] = None
+    clock.set(3590)
+    a.far.streams[0].put(None)      # it is asked for again, with a token that ends soon
+    a.board.wait(lambda: len(a.of("/token")) == 2, "a renewal")
+    d.term()
+    d.err.wait("stopping")
+    assert "DELETE" not in a.far.methods()
+    a.gate.set()
+    d.wait(30, 0)
+    assert "DELETE" in a.far.methods()
+    assert use(gantry, **clock.env).out == "hi\n" and len(a.of("/token")) == 2
 
 
 # By device ----------------------------------------------------------------------------------
