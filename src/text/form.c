@@ -238,19 +238,29 @@ int form_keep(const struct json *params, struct arena *a, str *out, struct err *
 
 /* --- showing -------------------------------------------------------------------------- */
 
+bool form_bound(const struct json *schema, const char *key, double *out)
+{
+	const struct json *v = json_get(schema, key);
+	bool counts = !str_ends(str_of(key), S("imum"));
+
+	if ((!json_is(v, JSON_INT) && !json_is(v, JSON_REAL)) || (counts && v->d < 0))
+		return false;
+	*out = v->d;
+	return true;
+}
+
 static void add_bounds(struct buf *b, const struct json *s, const char *low, const char *high,
 		       const char *unit)
 {
-	const struct json *lo = json_get(s, low), *hi = json_get(s, high);
-	bool min = json_is(lo, JSON_INT) || json_is(lo, JSON_REAL),
-	     max = json_is(hi, JSON_INT) || json_is(hi, JSON_REAL);
+	double lo = 0, hi = 0;
+	bool min = form_bound(s, low, &lo), max = form_bound(s, high, &hi);
 
 	if (min && max)
-		buf_fmt(b, ", %.15g to %.15g%s", lo->d, hi->d, unit);
+		buf_fmt(b, ", %.15g to %.15g%s", lo, hi, unit);
 	else if (min)
-		buf_fmt(b, ", at least %.15g%s", lo->d, unit);
+		buf_fmt(b, ", at least %.15g%s", lo, unit);
 	else if (max)
-		buf_fmt(b, ", at most %.15g%s", hi->d, unit);
+		buf_fmt(b, ", at most %.15g%s", hi, unit);
 }
 
 static void add_options(struct buf *b, const struct form_field *f, bool listed)

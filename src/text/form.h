@@ -67,6 +67,8 @@ int form_take(const struct form_field *f, str typed, struct arena *a, str *value
 /* The options that were picked of a MANY: one byte each, '1' or '0'. */
 int form_picked(const struct form_field *f, str picks, struct arena *a, str *value,
 		struct err *e) MUSTUSE;
+/* A bound that a schema has; false: it has none, or a count below zero, which makes no sense. */
+bool form_bound(const struct json *schema, const char *key, double *out);
 /* Does a value of its type fit the field? */
 int form_fits(const struct form_field *f, const struct json *value, struct arena *a,
 	      struct err *e) MUSTUSE;

@@ -11,16 +11,6 @@
 
 #include <math.h>
 
-static bool number_of(const struct json *s, const char *key, double *out)
-{
-	const struct json *v = json_get(s, key);
-
-	if (!json_is(v, JSON_INT) && !json_is(v, JSON_REAL))
-		return false;
-	*out = v->d;
-	return true;
-}
-
 /* --- does a value fit? ---------------------------------------------------------------- */
 
 static bool is_email(str s)
@@ -99,9 +89,9 @@ static int fits_text(const struct json *s, str value, struct err *e)
 	double n = (double)utf_count(value), min, max;
 	int rc;
 
-	if (number_of(s, "minLength", &min) && n < min)
+	if (form_bound(s, "minLength", &min) && n < min)
 		return err_set(e, E_INVAL, "that is too short: at least %.15g characters", min);
-	if (number_of(s, "maxLength", &max) && n > max)
+	if (form_bound(s, "maxLength", &max) && n > max)
 		return err_set(e, E_INVAL, "that is too long: at most %.15g characters", max);
 	rc = fits_format(json_str(s, "format"), value, e);
 	return rc < 0 ? rc : fits_pattern(json_str(s, "pattern"), value, e);
@@ -115,9 +105,9 @@ static int fits_number(const struct form_field *f, const struct json *v, struct 
 		return err_set(e, E_INVAL, "that is no whole number");
 	if (!json_is(v, JSON_INT) && (!json_is(v, JSON_REAL) || !isfinite(v->d)))
 		return err_set(e, E_INVAL, "that is no number (like 3.5)");
-	if (number_of(f->schema, "minimum", &min) && v->d < min)
+	if (form_bound(f->schema, "minimum", &min) && v->d < min)
 		return err_set(e, E_INVAL, "that is too small: at least %.15g", min);
-	if (number_of(f->schema, "maximum", &max) && v->d > max)
+	if (form_bound(f->schema, "maximum", &max) && v->d > max)
 		return err_set(e, E_INVAL, "that is too large: at most %.15g", max);
 	return OK;
 }
@@ -139,9 +129,9 @@ static int fits_many(const struct form_field *f, const struct json *v, struct er
 	for (const struct json *x = v->child; x; x = x->next)
 		if (!json_is(x, JSON_STRING) || !is_option(f, x->s))
 			return err_set(e, E_INVAL, "that is none of the options");
-	if (number_of(f->schema, "minItems", &min) && (double)v->n < min)
+	if (form_bound(f->schema, "minItems", &min) && (double)v->n < min)
 		return err_set(e, E_INVAL, "choose at least %.15g", min);
-	if (number_of(f->schema, "maxItems", &max) && (double)v->n > max)
+	if (form_bound(f->schema, "maxItems", &max) && (double)v->n > max)
 		return err_set(e, E_INVAL, "choose at most %.15g", max);
 	return OK;
 }

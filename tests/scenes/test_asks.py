@@ -322,6 +322,9 @@ def test_a_secret_is_warned_about_and_words_are_visible(bot, model, asking):
 @pytest.mark.parametrize("params", [
     form(**{"f%d" % i: {"type": "string"} for i in range(10000)}),
     form(deep={"type": "object", "properties": {"x": {"type": "object", "properties": {}}}}),
+    form(many={"type": "string", "enum": [str(i) for i in range(1000)]}),
+    form(bottomless={"type": "string", "not": json.loads("[" * 300 + "]" * 300), "enum": [{}]}),
+    form(**{"": {"type": "string"}}), form(odd=["string"]), form(odd={"type": ["string"]}), form(odd={"type": "string", "enum": []}),
     {"message": "m"}, {}, {"mode": "url", "message": "m", "url": "javascript:alert(1)"},
 ])
 def test_what_cannot_be_asked_is_refused_and_nothing_is_shown(bot, gantry, model, mcp, params):
@@ -336,6 +339,15 @@ def test_what_cannot_be_asked_is_refused_and_nothing_is_shown(bot, gantry, model
     assert given(model)["code"] == -32602
     assert gantry.sql("select count(*) n from questions")[0]["n"] == 0
     assert not [m for m in bot.messages(ALLOWED) if "asks" in m.text]
+
+
+def test_what_should_be_words_and_is_not_is_left_out(bot, model, asking):
+    asked = asking({"message": ["Please"], "requestedSchema": {"type": "object", "required": {"a": True}, "properties": {
+        "a": {"type": "string", "title": 7, "description": {"x": 1}, "minLength": "3", "maxLength": -1, "pattern": 5, "format": []}}}})
+    assert "Expected: a text\n" in asked.text
+    bot.say("x")
+    bot.wait_text("^finished$")
+    assert given(model)["content"] == {"a": "x"}
 
 
 def test_a_megabyte_of_words_is_cut(bot, model, asking):
