@@ -62,6 +62,9 @@ int oauth_get(struct oauth *o, str url, const char *what, struct arena *a, struc
 str oauth_word(struct arena *a, str s);
 str oauth_error_word(struct arena *a, str body);
 
+/* Is word among the texts of an array of what an authorization server offers?  NULL: no. */
+bool oauth_offers(const struct json *list, const char *word);
+
 /* Is it a word of the list "a b c"?  The list with those of more that are not in it yet. */
 bool oauth_scope_has(str list, str word);
 str oauth_scope_join(struct arena *a, str list, str more);

@@ -18,14 +18,6 @@
 #define REDIRECT "http://127.0.0.1:33418/callback"
 #define ASSERTION_TYPE "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-static bool offered(const struct json *list, const char *word)
-{
-	for (const struct json *v = list ? list->child : NULL; v; v = v->next)
-		if (str_is(json_text(v), word))
-			return true;
-	return false;
-}
-
 /* How a client that has a secret, or a key, proves who it is. */
 static str method(const struct oauth *o, const struct oauth_meta *m, bool secret)
 {
@@ -34,10 +26,10 @@ static str method(const struct oauth *o, const struct oauth_meta *m, bool secret
 	if (!secret)
 		return S("none");
 	/* RFC 8414: the first is the one where nothing is said. */
-	if (!m->auth_methods || offered(m->auth_methods, "client_secret_basic"))
+	if (!m->auth_methods || oauth_offers(m->auth_methods, "client_secret_basic"))
 		return S("client_secret_basic");
-	return offered(m->auth_methods, "client_secret_post") ? S("client_secret_post")
-							      : S("client_secret_basic");
+	return oauth_offers(m->auth_methods, "client_secret_post") ? S("client_secret_post")
+								   : S("client_secret_basic");
 }
 
 static int secret_of(const struct oauth *o, struct arena *a, str *out, struct err *e)
@@ -73,8 +65,8 @@ static void become(struct oauth_state *s, const struct oauth_meta *m, str id, st
 static str registration(const struct oauth_meta *m, str redirect, struct arena *a)
 {
 	struct buf b = buf_in(a, BODY_MAX);
-	bool none = !m->auth_methods || offered(m->auth_methods, "none");
-	bool post = offered(m->auth_methods, "client_secret_post");
+	bool none = !m->auth_methods || oauth_offers(m->auth_methods, "none");
+	bool post = oauth_offers(m->auth_methods, "client_secret_post");
 
 	buf_add(&b, S("{"));
 	buf_json_member(&b, "client_name", S("gantry"));

@@ -12,14 +12,6 @@
 #define SCOPES_MAX 4096
 #define ISSUER_MAX 2048
 
-static bool has(const struct json *list, const char *word)
-{
-	for (const struct json *v = list ? list->child : NULL; v; v = v->next)
-		if (str_is(json_text(v), word))
-			return true;
-	return false;
-}
-
 static str scopes_of(const struct json *list, struct arena *a)
 {
 	struct buf b = buf_in(a, SCOPES_MAX);
@@ -108,10 +100,10 @@ static int take(struct oauth *o, const struct json *v, struct oauth_meta *out, s
 	if (!out->token_endpoint.n)
 		return err_set(e, E_PROTO, "its authorization server names no token endpoint");
 	/* Without it a code could be used by whoever sees it. */
-	if (out->authorization_endpoint.n && !has(methods, "S256"))
+	if (out->authorization_endpoint.n && !oauth_offers(methods, "S256"))
 		out->authorization_endpoint = S("");
 	out->auth_methods = json_get(v, "token_endpoint_auth_methods_supported");
-	out->offline = has(json_get(v, "scopes_supported"), "offline_access");
+	out->offline = oauth_offers(json_get(v, "scopes_supported"), "offline_access");
 	out->iss = json_bool(v, "authorization_response_iss_parameter_supported", false);
 	out->documents = json_bool(v, "client_id_metadata_document_supported", false);
 	return OK;

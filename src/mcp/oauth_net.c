@@ -143,6 +143,14 @@ str oauth_error_word(struct arena *a, str body)
 	return json_read(&v, a, body, NULL) == OK ? oauth_word(a, json_str(v, "error")) : S("");
 }
 
+bool oauth_offers(const struct json *list, const char *word)
+{
+	for (const struct json *v = list ? list->child : NULL; v; v = v->next)
+		if (str_is(json_text(v), word))
+			return true;
+	return false;
+}
+
 bool oauth_scope_has(str list, str word)
 {
 	while (list.n)
