@@ -83,7 +83,7 @@ def meet_at(gantry, model, mcp, tools, seconds=60, settings=None, until=()):
     ("no-list", 'has no array'),
 ])
 def test_a_list_without_end_or_measure_ends(gantry, model, mcp, how, said):
-    _, d = meet(gantry, model, mcp, how, tools=())
+    _, d = meet(gantry, model, mcp, how, tools=(), settings={"GANTRY_MCP_START_TIMEOUT": "60s"})
     assert len(lines_about(d, said)) in range(1, 4)
 
 

@@ -233,7 +233,7 @@ HOSTILE = [("redirect", "other.example", False), ("html", "text/html", False), (
 
 @pytest.mark.parametrize("how,says,harmless", HOSTILE, ids=[h[0] for h in HOSTILE])
 def test_a_hostile_answer_to_a_call_is_one_line_and_no_hang(gantry, far, how, says, harmless):
-    far(how, timeout=3)
+    far(how, timeout=3 if says == "no answer" and how != "empty" else 60)
     out = use(gantry, code=1, GANTRY_MCP_LINE_MAX=str(1 << 20), seconds=40)
     assert says in out.out and len(out.out.splitlines()) == 1
     assert ("it had no effect" in out.out) == harmless
