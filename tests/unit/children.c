@@ -11,7 +11,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -119,6 +121,13 @@ int64_t child_named(int64_t parent, const char *comm)
 		if (stat_of(&a, pids[i], &name, &rest) && str_eq(name, str_of(comm)))
 			return pids[i];
 	return 0;
+}
+
+void signal_found(int64_t pid, int signo)
+{
+	if (pid <= 1)
+		abort();
+	(void)kill((pid_t)pid, signo);
 }
 
 int64_t with_argument(const char *arg)

@@ -29,6 +29,10 @@ size_t children_of(int64_t parent, int64_t *pids, size_t max);
 int64_t child_named(int64_t parent, const char *comm);
 int64_t parent_of(int64_t pid);
 
+/* Send a signal to the process that one of these found; ends the program when they found none,
+ * since 0 and -1 are all of a group and all there are. */
+void signal_found(int64_t pid, int signo);
+
 /* A process with exactly this argument; 0 none. */
 int64_t with_argument(const char *arg);
 

@@ -98,9 +98,9 @@ static int mode_termed(void)
 	struct proc *p = must_shell("trap '' TERM; echo up; read x; echo lived");
 	int64_t spawner = child_named(getpid(), "gantry-spawner");
 	(void)!read(0, &c, 1); /* the test has seen "up" */
-	(void)kill((pid_t)spawner, SIGTERM);
-	(void)kill((pid_t)parent_of(proc_pid(p)), SIGTERM);
-	(void)kill((pid_t)spawner, SIGHUP);
+	signal_found(spawner, SIGTERM);
+	signal_found(parent_of(proc_pid(p)), SIGTERM);
+	signal_found(spawner, SIGHUP);
 	proc_close_stdin(p);
 	say_end("child", p, soon());
 	proc_close(p);
@@ -267,7 +267,7 @@ static void nothing_survives_a_killed_spawner_and_the_daemon_is_told(void **stat
 	struct brood b = launch_brood(&a);
 
 	add_descendants(&b, b.spawner);
-	(void)kill((pid_t)b.spawner, SIGKILL);
+	signal_found(b.spawner, SIGKILL);
 	for (size_t i = 0; i < b.n; i++)
 		await_end(b.fds[i]);
 	fd_drop(&b.d.in);
@@ -287,10 +287,10 @@ static void a_killed_supervisor_loses_its_own_child_and_no_other(void **state)
 	assert_true(b.n >= 3);
 	/* The spawner held, the child itself goes with its supervisor all the same. */
 	int child = pidfd_of(b.first);
-	(void)kill((pid_t)b.spawner, SIGSTOP);
-	(void)kill((pid_t)parent_of(b.first), SIGKILL);
+	signal_found(b.spawner, SIGSTOP);
+	signal_found(parent_of(b.first), SIGKILL);
 	await_end(child);
-	(void)kill((pid_t)b.spawner, SIGCONT);
+	signal_found(b.spawner, SIGCONT);
 	assert_string_equal(read_until(&a, b.d.out, "\n").p, "first: lost\n");
 	/* "lost" comes only when all are gone already. */
 	for (size_t i = 0; i < b.n; i++) {
@@ -437,7 +437,7 @@ static int remove_setuid_copy(void **state)
 	int64_t pid = with_argument(arena_fmt(&a, "303.%d", (int)getpid()).p);
 
 	if (pid > 0)
-		(void)kill((pid_t)pid, SIGKILL);
+		signal_found(pid, SIGKILL);
 	(void)unlink(arena_fmt(&a, "/tmp/gantry-setuid-%d", (int)getpid()).p);
 	return 0;
 }

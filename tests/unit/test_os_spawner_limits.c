@@ -107,8 +107,9 @@ static int mode_stopped_spawner(void)
 
 	memset(big, 'x', sizeof big - 1);
 	need(spawner_start(&e), &e);
+	run_shell("exit 0"); /* it has its name once it has started something */
 	int64_t spawner = child_named(getpid(), "gantry-spawner");
-	(void)kill((pid_t)spawner, SIGSTOP);
+	signal_found(spawner, SIGSTOP);
 	for (int i = 0; i < 12; i++) {
 		struct proc_opt opt = { .argv = ARGV("sleep", "300", big),
 					.out = PROC_FD,
@@ -119,7 +120,7 @@ static int mode_stopped_spawner(void)
 		timed_out += proc_start(&p, &opt, &c, &e) == E_TIMEOUT;
 		cancel_done(&c);
 	}
-	(void)kill((pid_t)spawner, SIGCONT);
+	signal_found(spawner, SIGCONT);
 	say("timed out %d\n", timed_out);
 	run_shell("echo works again");
 	spawner_stop();
@@ -136,11 +137,11 @@ static int mode_stopped_supervisor(void)
 	need(spawner_start(&e), &e);
 	struct proc *p = must_shell("exec sleep 300");
 	int64_t supervisor = parent_of(proc_pid(p));
-	(void)kill((pid_t)supervisor, SIGSTOP);
+	signal_found(supervisor, SIGSTOP);
 	for (int i = 0; i < 5000; i++)
 		proc_signal(p, SIGWINCH);
 	proc_signal(p, SIGKILL);
-	(void)kill((pid_t)supervisor, SIGCONT);
+	signal_found(supervisor, SIGCONT);
 	need(proc_wait(p, &status, soon(), NULL, &e), &e);
 	say("%s\n", proc_status_text(&a, status).p);
 	proc_close(p);
@@ -158,13 +159,13 @@ static int mode_unread_signals(void)
 	need(spawner_start(&e), &e);
 	struct proc *p = must_shell("exec sleep 300");
 	int64_t supervisor = parent_of(proc_pid(p));
-	(void)kill((pid_t)supervisor, SIGSTOP);
+	signal_found(supervisor, SIGSTOP);
 	for (int i = 0; i < 50; i++)
 		proc_signal(p, SIGWINCH);
 	SCOPED(fd_drop) int child = pidfd_of(proc_pid(p));
-	(void)kill((pid_t)proc_pid(p), SIGTERM);
+	signal_found(proc_pid(p), SIGTERM);
 	need(wait_fd(child, POLLIN, soon(), NULL, &e), &e);
-	(void)kill((pid_t)supervisor, SIGCONT);
+	signal_found(supervisor, SIGCONT);
 	struct pollfd hup = { .fd = proc_exit_fd(p) };
 	need(wait_fds(&hup, 1, soon(), NULL, &e), &e);
 	need(proc_wait(p, &status, soon(), NULL, &e), &e);
