@@ -169,10 +169,11 @@ versioned := $(filter %/base/version.o,$(objects))
 $(versioned): version_flags = $(stamp)
 $(versioned): $(OUT)/version.flags
 
+# What stands in for libc's calls is called before ThreadSanitizer has begun, and by it.
 $(OUT)/tests/seam/%.o: tests/seam/%.c $(OUT)/compile.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(compile) $(cflags) -Itests -o $@ $<
+	$(Q)$(compile) $(cflags) $(if $(filter tsan,$(SAN)),-fno-sanitize=thread -DSEAM_TSAN) -Itests -o $@ $<
 
 $(OUT)/tests/probe/%.o: tests/probe/%.c $(OUT)/compile.flags
 	@mkdir -p $(@D)

@@ -13,7 +13,7 @@
 #define CLANG_SANITIZES 0
 #endif
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&   \
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SEAM_TSAN) &&             \
 	!CLANG_SANITIZES
 
 extern void *__libc_malloc(size_t n);
