@@ -3,15 +3,24 @@
  */
 #include "base/err.h"
 
+#include "base/utf.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What was cut off ends with a whole character. */
+static void end_whole(struct err *e)
+{
+	e->msg[utf_whole((str){ e->msg, strlen(e->msg) }).n] = '\0';
+}
+
 static void vset(struct err *e, int code, const char *fmt, va_list ap)
 {
 	e->code = code;
 	(void)vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	end_whole(e);
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
@@ -71,6 +80,7 @@ int err_sys(struct err *e, const char *fmt, ...)
 	size_t n = strlen(e->msg);
 	errno = errnum; /* %m is the one spelling that every C library of ours agrees on */
 	(void)snprintf(e->msg + n, sizeof e->msg - n, ": %m");
+	end_whole(e);
 	return code;
 }
 
@@ -87,6 +97,7 @@ int err_wrap(struct err *e, int code, const char *fmt, ...)
 	va_end(ap);
 	size_t n = strlen(e->msg);
 	(void)snprintf(e->msg + n, sizeof e->msg - n, ": %s", old);
+	end_whole(e);
 	return code;
 }
 

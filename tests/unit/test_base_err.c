@@ -8,9 +8,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/utf.h"
 
 static void a_sentence_is_built_and_wrapped(void **state)
 {
@@ -79,6 +81,26 @@ static void a_long_sentence_is_cut_and_stays_a_string(void **state)
 	assert_int_equal(strlen(e.msg), sizeof e.msg - 1);
 }
 
+static void a_sentence_is_cut_between_characters(void **state)
+{
+	struct err e = { 0 };
+	char text[sizeof e.msg + 8] = "";
+
+	for (int before = 0; before < 3; before++) {
+		(void)snprintf(text, sizeof text, "%*s", before, "");
+		while (strlen(text) + 4 < sizeof text)
+			(void)strncat(text, "\xe2\x82\xac", 4);
+		(void)err_set(&e, E_IO, "%s", text);
+		assert_true(utf_valid(str_of(e.msg)));
+		assert_true(strlen(e.msg) + 3 >= sizeof e.msg);
+		(void)err_wrap(&e, E_IO, "x");
+		assert_true(utf_valid(str_of(e.msg)));
+		errno = ENOENT;
+		(void)err_sys(&e, "%s", text);
+		assert_true(utf_valid(str_of(e.msg)));
+	}
+}
+
 static void every_code_has_its_word(void **state)
 {
 	assert_string_equal(err_word(OK), "ok");
@@ -98,6 +120,7 @@ int main(void)
 		cmocka_unit_test(nobody_needs_to_care),
 		cmocka_unit_test(errno_gives_the_code_and_the_reason),
 		cmocka_unit_test(a_long_sentence_is_cut_and_stays_a_string),
+		cmocka_unit_test(a_sentence_is_cut_between_characters),
 		cmocka_unit_test(every_code_has_its_word),
 	};
 
